@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Facts about a sampled task that may be gone a millisecond later: its process, the name of its
+ * thread, its cgroup. Each is sent once, under an id that the counts refer to.
+ *
+ * A process is (tgid, start time, exec id): neither PID reuse nor exec can mix two. When a
+ * record is refused the id is returned all the same, and the next sample sends it again.
+ */
+#ifndef BPF_FACTS_BPF_H
+#define BPF_FACTS_BPF_H
+
+#include "bpf/file.bpf.h"
+
+static __always_inline bool fact_is_known(__u64 id)
+{
+	return bpf_map_lookup_elem(&seen_facts, &id) != 0;
+}
+
+static __always_inline void fact_send(struct walk_state *s, struct sonde_record *record,
+				      __u64 size)
+{
+	__u64 id = record->id;
+	__u8 sent = 1;
+
+	record->size = size;
+	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP) ||
+	    bpf_map_update_elem(&seen_facts, &id, &sent, BPF_ANY))
+		count_one(s->context, SONDE_COUNT_FACT_RETRY);
+}
+
+/* The file id of the process's executable, announced if new; 0 for kernel threads. */
+static __always_inline __u64 exe_file_id(struct walk_state *s, struct task_struct *task)
+{
+	struct file *exe = BPF_CORE_READ(task, mm, exe_file);
+	__u64 id;
+
+	if (!exe || file_identity_read(s, exe))
+		return 0;
+	id = file_identity_hash(s);
+	file_send(s, exe, id, 0, 0);
+	return id;
+}
+
+/* The process id inside the innermost pid namespace, by which a JIT names its perf map. */
+static __always_inline __u32 ns_tgid(struct task_struct *leader)
+{
+	struct pid *pid = BPF_CORE_READ(leader, thread_pid);
+	__u64 level = BPF_CORE_READ(pid, level);
+	__u64 at = (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
+		   level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, nr);
+	__u32 nr = 0;
+
+	bpf_probe_read_kernel(&nr, sizeof(nr), (void *)at);
+	return nr;
+}
+
+static __always_inline __u64 process_fact(struct walk_state *s, struct task_struct *task)
+{
+	struct sonde_process *record = &s->process_record;
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	__u64 id;
+
+	record->tgid = s->tgid;
+	record->tid = s->tid;
+	record->start_ns = BPF_CORE_READ(leader, start_boottime);
+	record->exec_id = BPF_CORE_READ(task, self_exec_id);
+	id = hash_step(hash_step(settings.seed, record->start_ns),
+		       (__u64)record->exec_id << 32 | s->tgid);
+	if (fact_is_known(id))
+		return id;
+	record->head.type = SONDE_RECORD_PROCESS;
+	record->head.id = id;
+	record->exe_file = exe_file_id(s, task);
+	record->ns_tgid = ns_tgid(leader);
+	record->euid = BPF_CORE_READ(leader, real_cred, euid.val);
+	BPF_CORE_READ_INTO(&record->comm, leader, comm);
+	fact_send(s, &record->head, sizeof(*record));
+	return id;
+}
+
+static __always_inline __u64 thread_fact(struct walk_state *s)
+{
+	struct sonde_thread_name *record = &s->thread_record;
+	__u64 words[2], id;
+
+	bpf_get_current_comm(record->comm, sizeof(record->comm));
+	/* The bytes behind the NUL are zero: the kernel pads. */
+	__builtin_memcpy(words, record->comm, sizeof(words));
+	id = hash_step(hash_step(settings.seed + 1, words[0]), words[1]);
+	if (fact_is_known(id))
+		return id;
+	record->head.type = SONDE_RECORD_THREAD_NAME;
+	record->head.id = id;
+	fact_send(s, &record->head, sizeof(*record));
+	return id;
+}
+
+static __always_inline struct cgroup *task_cgroup_v2(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, cgroups, dfl_cgrp);
+}
+
+/* That of a v1 controller which container runtimes set; where it is on v2, that of v2. */
+static __always_inline struct cgroup *task_cgroup_v1(struct task_struct *task)
+{
+	struct css_set *set = BPF_CORE_READ(task, cgroups);
+	struct cgroup_subsys_state *css = NULL;
+
+	if (bpf_core_enum_value_exists(enum cgroup_subsys_id, pids_cgrp_id))
+		css = BPF_CORE_READ(set, subsys[bpf_core_enum_value(enum cgroup_subsys_id,
+								   pids_cgrp_id)]);
+	else if (bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id))
+		css = BPF_CORE_READ(set, subsys[bpf_core_enum_value(enum cgroup_subsys_id,
+								   memory_cgrp_id)]);
+	return css ? BPF_CORE_READ(css, cgroup) : NULL;
+}
+
+/*
+ * The cgroup that tells most about the task: that of v2, unless it is the root there: hybrid
+ * hosts may use v1 alone.
+ */
+static __always_inline struct cgroup *task_cgroup(struct task_struct *task)
+{
+	struct cgroup *v2 = task_cgroup_v2(task), *v1;
+
+	if (BPF_CORE_READ(v2, level) > 0)
+		return v2;
+	v1 = task_cgroup_v1(task);
+	return v1 && BPF_CORE_READ(v1, level) > 0 ? v1 : v2;
+}
+
+static __always_inline struct kernfs_node *kernfs_parent(struct kernfs_node *node)
+{
+	struct kernfs_node___parent *plain = (void *)node;
+	struct kernfs_node___rcu *rcu = (void *)node;
+
+	if (bpf_core_field_exists(plain->parent))
+		return BPF_CORE_READ(plain, parent);
+	return BPF_CORE_READ(rcu, __parent);
+}
+
+static __always_inline void cgroup_names(struct sonde_cgroup *record, struct kernfs_node *node)
+{
+	__u32 size = 0, count = 0;
+
+	for (int i = 0; i < SONDE_MAX_PATH_NAMES && node; i++) {
+		if (!path_append(record->names, &size, BPF_CORE_READ(node, name)))
+			break;
+		count++;
+		node = kernfs_parent(node);
+	}
+	record->names_size = size;
+	record->name_count = count;
+}
+
+static __always_inline __u64 cgroup_fact(struct walk_state *s, struct task_struct *task)
+{
+	struct sonde_cgroup *record = &s->cgroup_record;
+	struct cgroup *cgroup = task_cgroup(task);
+	struct kernfs_node *node = BPF_CORE_READ(cgroup, kn);
+	__u32 hierarchy = BPF_CORE_READ(cgroup, root, hierarchy_id);
+	__u64 id = hash_step(hash_step(settings.seed + 2, BPF_CORE_READ(node, id)), hierarchy);
+	__u64 size;
+
+	if (fact_is_known(id))
+		return id;
+	record->head.type = SONDE_RECORD_CGROUP;
+	record->head.id = id;
+	record->hierarchy = hierarchy;
+	cgroup_names(record, node);
+	size = __builtin_offsetof(struct sonde_cgroup, names) + record->names_size;
+	if (size > sizeof(*record))
+		size = sizeof(*record);
+	fact_send(s, &record->head, size);
+	return id;
+}
+
+/* Whether `cgroup` is `target` (a kernfs id of the same hierarchy) or lies below it. */
+static __always_inline bool cgroup_is_below(struct cgroup *cgroup, __u64 target)
+{
+	struct kernfs_node *node = BPF_CORE_READ(cgroup, kn);
+
+	for (int i = 0; i < SONDE_MAX_PATH_NAMES && node; i++) {
+		if (BPF_CORE_READ(node, id) == target)
+			return true;
+		node = kernfs_parent(node);
+	}
+	return false;
+}
+
+#endif

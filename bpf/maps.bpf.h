@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps that the programs share, declared; defined once in maps.bpf.c. All hashes are
+ * preallocated (allocation is not allowed in NMI), none is LRU. The sizes here are defaults that
+ * the loader may change.
+ *
+ * Who writes: the perf-event programs write ring, counts, overflow, seen_*, files; tracepoint
+ * programs write targets only. On 5.10 a hash written from both could deadlock: an NMI may
+ * come while the bucket is held.
+ */
+#ifndef BPF_MAPS_BPF_H
+#define BPF_MAPS_BPF_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+
+struct ring_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+};
+
+/* Two halves: user space flips `active_half`, waits for a grace period and drains the other. */
+struct counts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct sonde_count_key);
+	__type(value, struct sonde_count);
+};
+
+struct overflow_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct sonde_overflow_key);
+	__type(value, struct sonde_count);
+};
+
+/* Ids of what user space already has; it removes those that have not been used for a while. */
+struct seen_stacks_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, __u8);
+};
+
+struct seen_facts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+};
+
+/* Files asked for; user space removes an entry to be asked again. */
+struct files_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+};
+
+struct targets_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+
+struct counters_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SONDE_CONTEXT_COUNT);
+	__type(key, __u32);
+	__type(value, struct sonde_counters);
+};
+
+struct totals_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_totals);
+};
+
+extern struct ring_map ring SEC(".maps");
+extern struct counts_map counts_0 SEC(".maps");
+extern struct counts_map counts_1 SEC(".maps");
+extern struct overflow_map overflow_0 SEC(".maps");
+extern struct overflow_map overflow_1 SEC(".maps");
+extern struct seen_stacks_map seen_stacks SEC(".maps");
+extern struct seen_facts_map seen_facts SEC(".maps");
+extern struct files_map files SEC(".maps");
+extern struct targets_map targets SEC(".maps");
+extern struct counters_map counters SEC(".maps");
+extern struct totals_map totals SEC(".maps");
+
+extern const volatile struct sonde_settings settings;
+extern volatile __u32 active_half;
+
+static __always_inline void count_one(__u32 context, enum sonde_counter which)
+{
+	struct sonde_counters *c = bpf_map_lookup_elem(&counters, &context);
+
+	if (c)
+		c->n[which]++;
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The on-CPU program: runs for each overflow of the perf event of its CPU, maybe in NMI. */
+#include "bpf/count.bpf.h"
+#include "bpf/facts.bpf.h"
+#include "bpf/regs.bpf.h"
+#include "bpf/target.bpf.h"
+#include "bpf/unwind.bpf.h"
+
+#define PF_KTHREAD 0x00200000
+#define PF_IO_WORKER 0x00000010
+
+/* Has an mm, but no user registers: io_uring and vhost workers. */
+static __always_inline bool has_user_stack(struct walk_state *s, struct task_struct *task)
+{
+	return s->mm && !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER));
+}
+
+/* The id of the user stack, 0 if there is none. False if it could not be sent. */
+static __always_inline bool user_stack(struct walk_state *s, struct bpf_perf_event_data *ctx,
+				       struct task_struct *task, __u64 *ret_id)
+{
+	struct sonde_user_stack *stack = &s->stack;
+	struct arch_regs regs;
+
+	if (!settings.user_stacks || !has_user_stack(s, task))
+		return true;
+	if (s->in_user)
+		regs_load(s, &ctx->regs);
+	else if (regs_of_task(&regs, task) == 0)
+		regs_load(s, &regs);
+	else
+		s->pc = 0;
+	unwind(s, SONDE_CONTEXT_PERF);
+	if (s->bound_to_process)
+		s->hash = hash_step(s->hash, s->process);
+	stack->head.type = SONDE_RECORD_USER_STACK;
+	*ret_id = s->hash;
+	return stack_send(s, &stack->head, s->hash,
+			  __builtin_offsetof(struct sonde_user_stack, frames) +
+				  (stack->count & (SONDE_MAX_FRAMES * 2 - 1)) *
+					  sizeof(struct sonde_frame));
+}
+
+static __always_inline bool kernel_stack(struct walk_state *s, struct bpf_perf_event_data *ctx,
+					 __u64 *ret_id)
+{
+	struct sonde_kernel_stack *stack = &s->kernel_stack;
+	__u64 hash = settings.seed + 3;
+	long bytes;
+	__u32 count;
+
+	if (!settings.kernel_stacks || s->in_user)
+		return true;
+	bytes = bpf_get_stack(ctx, stack->addrs, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
+	if (bytes <= 0) {
+		count_one(s->context, SONDE_COUNT_KERNEL_STACK_ERROR);
+		return true;
+	}
+	count = ((__u64)bytes / sizeof(__u64)) & SONDE_MAX_KERNEL_FRAMES;
+	for (__u32 i = 0; i < SONDE_MAX_KERNEL_FRAMES && i < count; i++)
+		hash = hash_step(hash, stack->addrs[i]);
+	stack->head.type = SONDE_RECORD_KERNEL_STACK;
+	stack->count = count;
+	*ret_id = hash;
+	return stack_send(s, &stack->head, hash,
+			  __builtin_offsetof(struct sonde_kernel_stack, addrs) +
+				  count * sizeof(__u64));
+}
+
+static __always_inline void sample(struct walk_state *s, struct bpf_perf_event_data *ctx,
+				   struct task_struct *task)
+{
+	struct sonde_count_key key = { .kind = SONDE_KIND_ON_CPU };
+	bool whole;
+
+	s->context = SONDE_CONTEXT_PERF;
+	s->half = active_half & 1;
+	s->in_user = regs_are_user(ctx);
+	s->mm = (__u64)BPF_CORE_READ(task, mm);
+	s->vdso = s->mm ? (__u64)BPF_CORE_READ(task, mm, context.vdso) : 0;
+	key.cgroup = cgroup_fact(s, task);
+	key.process = s->process = process_fact(s, task);
+	if (settings.thread_names)
+		key.thread = thread_fact(s);
+	whole = kernel_stack(s, ctx, &key.kernel_stack);
+	whole = user_stack(s, ctx, task, &key.user_stack) && whole;
+	if (whole)
+		count_sample(s, &key, ctx->sample_period);
+	else
+		count_overflow(s, &key, ctx->sample_period);
+}
+
+SEC("perf_event")
+int sonde_on_cpu(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct walk_state *s = walk_state(SONDE_CONTEXT_PERF);
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_RECEIVED);
+	totals_add(ctx->sample_period, 0, 0, 0);
+	if (!s) {
+		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_NO_STATE);
+		return 0;
+	}
+	s->tgid = pid_tgid >> 32;
+	s->tid = (__u32)pid_tgid;
+	if (s->tid == 0 && !settings.keep_idle) {
+		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_IDLE);
+		totals_add(0, 0, ctx->sample_period, 0);
+		return 0;
+	}
+	if (!target_matches(s, task)) {
+		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_FILTERED);
+		totals_add(0, 0, 0, ctx->sample_period);
+		return 0;
+	}
+	sample(s, ctx, task);
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Per-CPU working memory of one program run: the BPF stack holds 512 bytes over the whole call
+ * chain, so everything larger lives here. One slot for each context that may interrupt another.
+ */
+#ifndef BPF_STATE_BPF_H
+#define BPF_STATE_BPF_H
+
+#include "bpf/maps.bpf.h"
+
+#define VMA_CACHE_SIZE 4
+
+/* What the look-up says of the mapping that holds an address. */
+enum vma_result {
+	VMA_FOUND = 0,
+	VMA_NONE = 1,   /* no mapping there */
+	VMA_BUSY = 2,   /* the mappings changed under the look-up, three times */
+	VMA_NO_TREE = 3 /* not this kernel's kind of tree */
+};
+
+struct vma {
+	__u64 start;
+	__u64 end;
+	__u64 file;    /* file id, SONDE_FRAME_ANON or SONDE_FRAME_VDSO */
+	__u64 delta;   /* address + delta = offset in the file (or in the vDSO) */
+	__u64 is_code; /* mapped executable */
+};
+
+struct file_identity {
+	__u64 dev;
+	__u64 ino;
+	__u64 generation;
+	__s64 mtime_sec;
+	__u64 mtime_nsec;
+};
+
+struct walk_state {
+	/* The run. */
+	__u64 mm;
+	__u64 process; /* id */
+	__u64 vdso;
+	__u32 tgid;
+	__u32 tid;
+	__u32 half; /* of the double buffer, read once */
+	__u32 context;
+	__u32 in_user; /* the sample interrupted user code */
+	__u32 pad;
+
+	/* The walk: registers of the frame to push next. */
+	__u64 pc; /* the address to look up */
+	__u64 sp;
+	__u64 fp;
+	__u64 hash;
+	__u64 bound_to_process; /* some frame means something in this process only */
+
+	/* Look-up in, look-up out. */
+	__u64 addr;
+	struct vma vma;
+	struct vma cache[VMA_CACHE_SIZE];
+	__u64 cache_next;
+	struct file_identity identity;
+	__u64 node[32]; /* one maple node, or its beginning */
+
+	struct sonde_user_stack stack;
+	struct sonde_kernel_stack kernel_stack;
+	struct sonde_process process_record;
+	struct sonde_thread_name thread_record;
+	union {
+		struct sonde_file file_record;
+		struct sonde_cgroup cgroup_record;
+	};
+};
+
+struct walk_states_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SONDE_CONTEXT_COUNT);
+	__type(key, __u32);
+	__type(value, struct walk_state);
+};
+
+extern struct walk_states_map walk_states SEC(".maps");
+
+static __always_inline struct walk_state *walk_state(__u32 context)
+{
+	return bpf_map_lookup_elem(&walk_states, &context);
+}
+
+#define HASH_MULTIPLIER 0x9fb21c651e98df25ULL
+
+/* One step of the id hash: a multiply and a fold. Good for ids drawn with a secret seed. */
+static __always_inline __u64 hash_step(__u64 h, __u64 word)
+{
+	h = (h ^ word) * HASH_MULTIPLIER;
+	return h ^ (h >> 29);
+}
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The walk up a user stack: by frame pointers.
+ *
+ * A bounded loop calls one *global* function for each frame: the verifier checks a global
+ * function once, not once for each turn (27,000 instructions in place of 220,000). Global
+ * functions take scalars only on 5.10, so the state lives in a per-CPU map.
+ *
+ * Rules: the interrupted pc is looked up as it is, return addresses minus one. A frame pointer
+ * of 0 is the outermost frame: a whole stack. The pointer must lead up the stack, be aligned, and
+ * each return address must lie in an executable mapping; else the walk ends with a marker
+ * frame, and no guess is kept.
+ */
+#ifndef BPF_UNWIND_BPF_H
+#define BPF_UNWIND_BPF_H
+
+#include "bpf/vma.bpf.h"
+
+static __always_inline void push_frame(struct walk_state *s, __u64 file, __u64 off)
+{
+	__u32 n = s->stack.count;
+
+	if (n >= SONDE_MAX_FRAMES)
+		return;
+	s->stack.frames[n & (SONDE_MAX_FRAMES - 1)].file = file;
+	s->stack.frames[n & (SONDE_MAX_FRAMES - 1)].off = off;
+	s->stack.count = n + 1;
+	s->hash = hash_step(hash_step(s->hash, file), off);
+}
+
+static __always_inline void push_marker(struct walk_state *s, enum sonde_marker marker,
+					enum sonde_counter counter)
+{
+	push_frame(s, SONDE_FRAME_MARKER, marker);
+	count_one(s->context, counter);
+}
+
+/* s->vma for s->addr, by the walk's small cache first; see vma_find for the result. */
+static __always_inline int vma_cached(struct walk_state *s)
+{
+	int found;
+
+#pragma unroll
+	for (int i = 0; i < VMA_CACHE_SIZE; i++) {
+		if (s->addr >= s->cache[i].start && s->addr < s->cache[i].end) {
+			s->vma = s->cache[i];
+			return VMA_FOUND;
+		}
+	}
+	found = vma_find(s->context);
+	if (found != VMA_FOUND)
+		return found;
+	s->cache[s->cache_next & (VMA_CACHE_SIZE - 1)] = s->vma;
+	s->cache_next++;
+	if (s->vma.file & SONDE_FILE_ID_BIT && s->vma.is_code) {
+		/* s->node[0] is still the VMA that vma_find verified. */
+		struct vm_area_struct *vma = (struct vm_area_struct *)s->node[0];
+
+		file_send(s, BPF_CORE_READ(vma, vm_file), s->vma.file, s->vma.start, s->vma.end);
+	}
+	return VMA_FOUND;
+}
+
+/* Pushes the frame of s->pc. False when the walk must end here. */
+static __always_inline bool push_pc(struct walk_state *s)
+{
+	bool first = s->stack.count == 0;
+	int found;
+
+	s->addr = s->pc;
+	found = vma_cached(s);
+	if (found == VMA_BUSY) {
+		push_marker(s, SONDE_MARKER_VMA_BUSY, SONDE_COUNT_VMA_BUSY);
+		return false;
+	}
+	if (found != VMA_FOUND || !s->vma.is_code) {
+		if (!first)
+			push_marker(s, SONDE_MARKER_TRUNCATED_CODE, SONDE_COUNT_TRUNCATED_CODE);
+		else if (s->in_user)
+			push_marker(s, SONDE_MARKER_NO_MAPPING, SONDE_COUNT_NO_MAPPING);
+		else /* in exec or exit: the new program is not mapped yet, or the old no more */
+			push_marker(s, SONDE_MARKER_NO_USER_STACK, SONDE_COUNT_NO_USER_STACK);
+		return false;
+	}
+	if (s->vma.file == SONDE_FRAME_ANON)
+		s->bound_to_process = 1;
+	push_frame(s, s->vma.file, s->pc + s->vma.delta);
+	return true;
+}
+
+/* Pushes one frame and finds its caller. Returns 1 when the walk is over. */
+__noinline int unwind_step(__u32 context)
+{
+	struct walk_state *s = walk_state(context);
+	__u64 saved[2];
+
+	if (!s || !push_pc(s))
+		return 1;
+	if (s->fp == 0)
+		return 1;
+	if (s->stack.count >= SONDE_MAX_FRAMES - 1) {
+		push_marker(s, SONDE_MARKER_TRUNCATED_DEPTH, SONDE_COUNT_TRUNCATED_DEPTH);
+		return 1;
+	}
+	if (s->fp < s->sp || (s->fp & 7)) {
+		push_marker(s, SONDE_MARKER_TRUNCATED_FRAME, SONDE_COUNT_TRUNCATED_FRAME);
+		return 1;
+	}
+	if (bpf_probe_read_user(saved, sizeof(saved), (void *)s->fp)) {
+		push_marker(s, SONDE_MARKER_TRUNCATED_READ, SONDE_COUNT_TRUNCATED_READ);
+		return 1;
+	}
+	if (saved[1] == 0)
+		return 1; /* the thread's first frame has no caller */
+	s->sp = s->fp + sizeof(saved);
+	s->fp = saved[0];
+	s->pc = saved[1] - 1;
+	return 0;
+}
+
+/* Walks from the registers in s; the frames and their hash are in s->stack and s->hash. */
+static __always_inline void unwind(struct walk_state *s, __u32 context)
+{
+	s->hash = settings.seed;
+	s->bound_to_process = 0;
+	s->stack.count = 0;
+	for (int i = 0; i < VMA_CACHE_SIZE; i++)
+		s->cache[i].end = 0;
+	for (int i = 0; i < SONDE_MAX_FRAMES; i++) {
+		if (unwind_step(context))
+			break;
+	}
+}
+
+#endif
