@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading, attaching and stopping the kernel side; see collect.h. */
+#include "agent/collect/collect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent/collect/collect_private.h"
+#include "agent/collect/kernel_quirks.h"
+#include "base/proc.h"
+
+enum { VERIFIER_LOG_BYTES = 1 << 20, VERIFIER_TAIL_LINES = 6 };
+
+/* libbpf speaks only through return codes here; its text would bypass the one-line rule. */
+static int libbpf_quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return 0;
+}
+
+/* The last lines of the verifier's log: they name the fault. */
+static const char *log_tail(const char *log)
+{
+	const char *p = log + strlen(log);
+	int lines = 0;
+
+	while (p > log && lines <= VERIFIER_TAIL_LINES) {
+		if (*--p == '\n')
+			lines++;
+	}
+	return p;
+}
+
+static bool is_privilege_error(int err)
+{
+	return err == -EPERM || err == -EACCES;
+}
+
+static bool has_cap_bpf(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_probe", 4, 4, 1, &opts);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+/* One line (with the verifier's last words behind it, if it spoke) for a failed load. */
+static void explain_load(int err, const char *log, char *reason, size_t size)
+{
+	struct utsname kernel;
+
+	uname(&kernel);
+	if (is_privilege_error(err) && !has_cap_bpf())
+		snprintf(reason, size,
+			 "bpf: %s; run as root, or with CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN "
+			 "before Linux 5.8)", strerror(-err));
+	else if (err == -ESRCH || err == -ENOENT)
+		snprintf(reason, size,
+			 "bpf: kernel %s has no type information; sonde needs "
+			 "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)", kernel.release);
+	else
+		snprintf(reason, size, "bpf: kernel %s refused program sonde_on_cpu: %s%s%s",
+			 kernel.release, strerror(-err), log[0] ? "; the verifier's last words:" : "",
+			 log_tail(log));
+}
+
+static void fill_settings(struct collect *c)
+{
+	struct sonde_settings *s = (struct sonde_settings *)&c->skel->rodata->settings;
+	struct utsname kernel;
+
+	uname(&kernel);
+	s->target_mode = c->options.target;
+	s->target_cgroup = c->options.cgroup_id;
+	s->target_v1 = c->options.cgroup_v1;
+	s->keep_idle = c->options.keep_idle;
+	s->thread_names = c->options.thread_names;
+	s->kernel_stacks = 1;
+	s->user_stacks = !kernel_user_reads_may_hang(kernel.release);
+	s->page_shift = (__u32)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
+		s->seed = (__u64)getpid() << 32 ^ (__u64)(uintptr_t)s;
+}
+
+/* Programs that only serve process targets stay out of the kernel otherwise. */
+static void choose_programs(struct collect *c)
+{
+	bool follow = c->options.target == SONDE_TARGET_PROCESSES;
+
+	bpf_program__set_autoload(c->skel->progs.sonde_fork, follow);
+	bpf_program__set_autoload(c->skel->progs.sonde_free, follow);
+}
+
+static int load_once(struct collect *c, char *log)
+{
+	int err;
+
+	c->skel = sonde_bpf__open();
+	if (!c->skel)
+		return -errno;
+	fill_settings(c);
+	choose_programs(c);
+	if (log)
+		bpf_program__set_log_buf(c->skel->progs.sonde_on_cpu, log, VERIFIER_LOG_BYTES);
+	err = sonde_bpf__load(c->skel);
+	if (err) {
+		sonde_bpf__destroy(c->skel);
+		c->skel = NULL;
+	}
+	return err;
+}
+
+/* Loads without a log, since a log costs time and may itself fail; a second try tells why. */
+static int load(struct collect *c, char *reason, size_t reason_size)
+{
+	char *log;
+	int err, again;
+
+	libbpf_set_print(libbpf_quiet);
+	err = load_once(c, NULL);
+	if (!err)
+		return 0;
+	log = calloc(1, VERIFIER_LOG_BYTES);
+	again = log ? load_once(c, log) : err;
+	if (again) {
+		explain_load(err, log ? log : "", reason, reason_size);
+		free(log);
+		return err;
+	}
+	/* The log buffer belongs to us, yet the loaded object no longer needs it. */
+	bpf_program__set_log_buf(c->skel->progs.sonde_on_cpu, NULL, 0);
+	free(log);
+	return 0;
+}
+
+static int make_barrier(struct collect *c)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+
+	c->barrier_inner_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_inner", 4, 4, 1, NULL);
+	if (c->barrier_inner_fd < 0)
+		return c->barrier_inner_fd;
+	opts.inner_map_fd = (__u32)c->barrier_inner_fd;
+	c->barrier_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "sonde_barrier", 4, 4, 1, &opts);
+	return c->barrier_fd < 0 ? c->barrier_fd : 0;
+}
+
+static int open_perf(struct collect *c, char *reason, size_t reason_size)
+{
+	struct perf_events_options options = {
+		.frequency_hz = c->options.frequency_hz,
+		.no_hardware = c->options.no_hardware,
+		.cpu_online = "/sys/devices/system/cpu/online",
+		.max_rate = "/proc/sys/kernel/perf_event_max_sample_rate",
+	};
+
+	return perf_events_open(&options, bpf_program__fd(c->skel->progs.sonde_on_cpu), &c->perf,
+				reason, reason_size);
+}
+
+static int open_rest(struct collect *c, char *reason, size_t reason_size)
+{
+	int err = make_barrier(c);
+
+	if (!err) {
+		c->possible_cpus = libbpf_num_possible_cpus();
+		err = c->possible_cpus < 0 ? c->possible_cpus : 0;
+	}
+	if (!err) {
+		c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.ring), drain_record, c, NULL);
+		err = c->ring ? 0 : -errno;
+	}
+	if (!err)
+		err = sonde_bpf__attach(c->skel);
+	if (err) {
+		snprintf(reason, reason_size, "bpf: cannot set up the maps and hooks: %s",
+			 strerror(-err));
+		return err;
+	}
+	return open_perf(c, reason, reason_size);
+}
+
+int collect_open(const struct collect_options *options, const struct collect_handler *handler,
+		 struct collect **ret_collect, char *reason, size_t reason_size)
+{
+	struct collect *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c) {
+		snprintf(reason, reason_size, "out of memory");
+		return -ENOMEM;
+	}
+	c->options = *options;
+	c->handler = *handler;
+	c->barrier_fd = c->barrier_inner_fd = -1;
+	err = load(c, reason, reason_size);
+	if (!err)
+		err = open_rest(c, reason, reason_size);
+	if (err) {
+		collect_close(c);
+		return err;
+	}
+	*ret_collect = c;
+	return 0;
+}
+
+void collect_close(struct collect *c)
+{
+	if (!c)
+		return;
+	perf_events_close(c->perf);
+	ring_buffer__free(c->ring);
+	if (c->barrier_fd >= 0)
+		close(c->barrier_fd);
+	if (c->barrier_inner_fd >= 0)
+		close(c->barrier_inner_fd);
+	sonde_bpf__destroy(c->skel);
+	free(c);
+}
+
+int collect_start(struct collect *c)
+{
+	return perf_events_enable(c->perf);
+}
+
+void collect_stop(struct collect *c)
+{
+	perf_events_disable(c->perf);
+}
+
+int collect_add_target(struct collect *c, pid_t pid)
+{
+	__u32 tgid = (__u32)pid;
+	uint64_t ticks;
+	int err = proc_start_ticks("/proc", tgid, &ticks);
+
+	if (err)
+		return err;
+	return bpf_map__update_elem(c->skel->maps.targets, &tgid, sizeof(tgid), &ticks,
+				    sizeof(ticks), BPF_ANY);
+}
+
+bool collect_is_hardware(const struct collect *c)
+{
+	return perf_events_is_hardware(c->perf);
+}
+
+bool collect_has_user_stacks(const struct collect *c)
+{
+	return c->skel->rodata->settings.user_stacks;
+}
+
+uint32_t collect_frequency(const struct collect *c)
+{
+	return perf_events_frequency(c->perf);
+}
+
+size_t collect_cpu_count(const struct collect *c)
+{
+	return perf_events_cpu_count(c->perf);
+}

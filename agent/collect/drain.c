@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the kernel side: ring buffer, counts, counters; see collect.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/collect/collect_private.h"
+
+/* 64 is quick, and rarely smaller than a bucket; ENOSPC doubles it. */
+enum { FIRST_BATCH = 64, MAX_BATCH = 65536 };
+
+int drain_record(void *context, void *bytes, size_t size)
+{
+	struct collect *c = context;
+	struct event event;
+
+	if (event_decode(bytes, size, &event))
+		c->bad_records++;
+	else
+		c->handler.event(c->handler.context, &event);
+	return 0;
+}
+
+int collect_fd(const struct collect *c)
+{
+	return ring_buffer__epoll_fd(c->ring);
+}
+
+int collect_poll(struct collect *c)
+{
+	int n = ring_buffer__consume(c->ring);
+
+	return n < 0 ? n : 0;
+}
+
+/*
+ * Waits until no program that began before is still running: updating a map of maps waits for
+ * an RCU grace period, and the programs run inside one.
+ */
+static int wait_for_programs(struct collect *c)
+{
+	__u32 zero = 0, inner = (__u32)c->barrier_inner_fd;
+
+	return bpf_map_update_elem(c->barrier_fd, &zero, &inner, BPF_ANY);
+}
+
+typedef void (*entry_fn)(struct collect *c, const void *key, const struct sonde_count *count);
+
+/* One batch; *token is NULL at first. -ENOENT: that was the last. */
+static int drain_batch(int fd, void *token, bool first, void *keys, struct sonde_count *counts,
+		       __u32 *n)
+{
+	LIBBPF_OPTS(bpf_map_batch_opts, opts);
+
+	return bpf_map_lookup_and_delete_batch(fd, first ? NULL : token, token, keys, counts, n,
+					       &opts);
+}
+
+static int drain_map(struct collect *c, int fd, size_t key_size, entry_fn handle)
+{
+	struct sonde_count *counts = NULL;
+	uint8_t *keys = NULL;
+	__u32 batch = FIRST_BATCH, token = 0, n;
+	bool first = true;
+	int err = 0;
+
+	while (!err) {
+		if (!keys) {
+			keys = reallocarray(NULL, batch, key_size);
+			counts = reallocarray(NULL, batch, sizeof(*counts));
+		}
+		if (!keys || !counts) {
+			err = -ENOMEM;
+			break;
+		}
+		n = batch;
+		err = drain_batch(fd, &token, first, keys, counts, &n);
+		if (err == -ENOSPC && batch < MAX_BATCH) {
+			/* A bucket holds more than a batch. */
+			free(keys);
+			free(counts);
+			keys = NULL;
+			counts = NULL;
+			batch *= 2;
+			err = 0;
+			continue;
+		}
+		if (err && err != -ENOENT)
+			break;
+		first = false;
+		for (__u32 i = 0; i < n; i++)
+			handle(c, keys + i * key_size, &counts[i]);
+	}
+	free(keys);
+	free(counts);
+	return err == -ENOENT ? 0 : err;
+}
+
+static void handle_count(struct collect *c, const void *key, const struct sonde_count *count)
+{
+	c->handler.count(c->handler.context, key, count);
+}
+
+static void handle_overflow(struct collect *c, const void *key, const struct sonde_count *count)
+{
+	c->handler.overflow(c->handler.context, key, count);
+}
+
+int collect_drain(struct collect *c)
+{
+	__u32 half = c->skel->bss->active_half & 1;
+	struct bpf_map *counts = half ? c->skel->maps.counts_1 : c->skel->maps.counts_0;
+	struct bpf_map *overflow = half ? c->skel->maps.overflow_1 : c->skel->maps.overflow_0;
+	int err, more;
+
+	perf_events_follow(c->perf);
+	c->skel->bss->active_half = !half;
+	err = wait_for_programs(c);
+	if (!err)
+		err = collect_poll(c);
+	if (!err)
+		err = drain_map(c, bpf_map__fd(counts), sizeof(struct sonde_count_key),
+				handle_count);
+	more = drain_map(c, bpf_map__fd(overflow), sizeof(struct sonde_overflow_key),
+			 handle_overflow);
+	if (!err)
+		err = more;
+	if (err)
+		c->drain_errors++;
+	return err;
+}
+
+void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id)
+{
+	struct bpf_map *const maps[] = {
+		[COLLECT_STACK] = c->skel->maps.seen_stacks,
+		[COLLECT_FACT] = c->skel->maps.seen_facts,
+		[COLLECT_FILE] = c->skel->maps.files,
+	};
+
+	/* Already gone is as good. */
+	bpf_map_delete_elem(bpf_map__fd(maps[thing]), &id);
+}
+
+static void add_counters(struct collect *c, uint64_t *sums)
+{
+	struct sonde_counters *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
+
+	if (!per_cpu)
+		return;
+	for (__u32 context = 0; context < SONDE_CONTEXT_COUNT; context++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.counters), &context, per_cpu))
+			continue;
+		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
+			for (int i = 0; i < SONDE_COUNTER_COUNT; i++)
+				sums[i] += per_cpu[cpu].n[i];
+		}
+	}
+	free(per_cpu);
+}
+
+static void add_weights(struct collect *c, struct collect_totals *t)
+{
+	struct sonde_totals *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
+	__u32 zero = 0;
+
+	if (per_cpu && !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.totals), &zero, per_cpu)) {
+		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
+			t->received_weight += per_cpu[cpu].received_weight;
+			t->overflow_weight += per_cpu[cpu].overflow_weight;
+			t->idle_weight += per_cpu[cpu].idle_weight;
+			t->filtered_weight += per_cpu[cpu].filtered_weight;
+		}
+	}
+	free(per_cpu);
+}
+
+void collect_totals(struct collect *c, struct collect_totals *ret_totals)
+{
+	struct collect_totals t = { 0 };
+	struct perf_totals perf;
+	uint64_t received;
+
+	add_counters(c, t.counters);
+	add_weights(c, &t);
+	perf_events_totals(c->perf, &perf);
+	received = t.counters[SONDE_COUNT_RECEIVED];
+	t.event_value = perf.value;
+	t.enabled_ns = perf.enabled_ns;
+	t.running_ns = perf.running_ns;
+	t.bad_records = c->bad_records;
+	t.drain_errors = c->drain_errors;
+	t.failed_cpus = perf_events_failed_cpus(c->perf);
+	if (!perf_events_is_hardware(c->perf))
+		t.period = 1000000000ULL / perf_events_frequency(c->perf);
+	else if (received)
+		t.period = t.received_weight / received;
+	t.expected_samples = t.period ? perf.value / t.period : received;
+	*ret_totals = t;
+}
