@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that frames refer to, by file id: opened and read when first seen. */
+#ifndef AGENT_RESOLVE_FILES_H
+#define AGENT_RESOLVE_FILES_H
+
+#include "agent/collect/events.h"
+#include "agent/resolve/known.h"
+#include "symbolizer/symbolizer.h"
+
+/* A file that has been announced. */
+struct known_file {
+	struct sym_file *symbols; /* NULL unless reason is SYM_OK */
+	enum sym_reason reason;
+	char *path;               /* as the process sees it, as far as known; raw bytes */
+	uint32_t mapping_id;      /* in the profile numbered `profile`; 0: none yet */
+	uint32_t profile;
+};
+
+struct file_table {
+	struct known_table known;
+	struct sym_file_options options;
+	const char *proc_root;
+	size_t budget;       /* for all symbol tables together */
+	uint64_t opened, failed;
+};
+
+void file_table_init(struct file_table *t, const char *proc_root, size_t budget,
+		     const struct sym_file_options *options);
+void file_table_fini(struct file_table *t);
+
+/*
+ * Takes in a file event. Returns true if the kernel side shall be told to ask again, since
+ * the file could not be read now.
+ */
+bool file_table_event(struct file_table *t, const struct event *event, uint32_t now);
+
+/* NULL if the file was never announced. */
+struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t now);
+
+/* Bytes of all symbol tables. Walks the table. */
+size_t file_table_bytes(const struct file_table *t);
+
+#endif

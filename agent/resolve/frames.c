@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From normalised frames to locations of the profile. A location is made once for each frame
+ * of a profile; all later samples find it in a map.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/resolve/resolve_private.h"
+#include "base/text.h"
+
+#define KERNEL_FRAME 4 /* beyond the tags of enum sonde_frame_tag */
+
+/* kallsyms is read again at most this often (drains), for modules and BPF programs. */
+enum { KERNEL_RELOAD = 30, MAX_NAME_BYTES = 64 * 1024 };
+
+static const char *const marker_texts[] = {
+#define X(id, text) [SONDE_MARKER_##id] = text,
+	SONDE_MARKERS(X)
+#undef X
+};
+
+/* A string of the profile from foreign bytes. */
+static int64_t clean_string(struct resolver *r, const char *bytes)
+{
+	size_t len = strlen(bytes);
+	struct buf text;
+	int64_t id;
+
+	if (text_is_clean(bytes, len))
+		return profile_string_n(r->profile, bytes, len);
+	buf_init(&text, MAX_NAME_BYTES);
+	text_escape(&text, bytes, len);
+	id = profile_string_n(r->profile, (const char *)text.data, text.len);
+	buf_fini(&text);
+	return id;
+}
+
+static uint32_t add_mapping(struct resolver *r, const char *filename, const char *build_id)
+{
+	int64_t name = clean_string(r, filename);
+	int64_t build = profile_string(r->profile, build_id);
+	struct profile_mapping mapping;
+	int64_t id;
+
+	if (name < 0 || build < 0)
+		return 0;
+	mapping = (struct profile_mapping){ .filename = (uint32_t)name, .build_id = (uint32_t)build };
+	id = profile_add_mapping(r->profile, &mapping);
+	return id > 0 ? (uint32_t)id : 0;
+}
+
+/* A location of `mapping` with the found name, or without one. 0 when out of memory. */
+static uint32_t add_location(struct resolver *r, uint32_t mapping, uint64_t address,
+			     const struct sym_hit *hit)
+{
+	struct profile_function function = { 0 };
+	struct profile_line line = { 0 };
+	int64_t name, raw, id;
+
+	if (!hit) {
+		if (mapping)
+			map_add(&r->unnamed_mappings, &mapping, NULL);
+		id = profile_add_location(r->profile, mapping, address, NULL, 0);
+		return id > 0 ? (uint32_t)id : 0;
+	}
+	name = clean_string(r, hit->name);
+	raw = clean_string(r, hit->raw_name);
+	if (name < 0 || raw < 0)
+		return 0;
+	function.name = (uint32_t)name;
+	function.system_name = (uint32_t)raw;
+	id = profile_add_function(r->profile, &function);
+	if (id <= 0)
+		return 0;
+	line.function_id = (uint32_t)id;
+	id = profile_add_location(r->profile, mapping, address, &line, 1);
+	return id > 0 ? (uint32_t)id : 0;
+}
+
+static uint32_t text_location(struct resolver *r, const char *text)
+{
+	struct sym_hit hit = { .name = text, .raw_name = text };
+
+	return add_location(r, 0, 0, &hit);
+}
+
+static uint32_t file_mapping(struct resolver *r, struct known_file *file)
+{
+	const char *build_id = file->symbols ? sym_file_build_id(file->symbols) : "";
+
+	if (file->profile != r->profile_number || !file->mapping_id) {
+		file->mapping_id = add_mapping(r, file->path ? file->path : "", build_id);
+		file->profile = r->profile_number;
+	}
+	return file->mapping_id;
+}
+
+static struct frame_value locate_file(struct resolver *r, const struct sonde_frame *frame)
+{
+	struct known_file *file = file_table_find(&r->files, frame->file, r->now);
+	struct frame_value value = { .reason = SYM_NO_FILE };
+	struct sym_hit hit;
+	uint64_t vaddr;
+
+	if (!file) {
+		value.location = text_location(r, "[unknown file]");
+		return value;
+	}
+	value.reason = file->reason;
+	if (!file->symbols) {
+		value.location = add_location(r, file_mapping(r, file), frame->off, NULL);
+		return value;
+	}
+	if (!sym_file_vaddr(file->symbols, frame->off, &vaddr)) {
+		value.reason = SYM_NO_SEGMENT;
+		value.location = add_location(r, file_mapping(r, file), frame->off, NULL);
+		return value;
+	}
+	value.reason = sym_file_find(file->symbols, vaddr, &hit);
+	value.location = add_location(r, file_mapping(r, file), vaddr,
+				      value.reason == SYM_OK ? &hit : NULL);
+	return value;
+}
+
+static struct frame_value locate_vdso(struct resolver *r, const struct sonde_frame *frame)
+{
+	struct frame_value value = { .reason = SYM_NO_FILE };
+	uint64_t vaddr = frame->off;
+	struct sym_hit hit;
+	uint32_t mapping;
+
+	if (r->vdso) {
+		sym_file_vaddr(r->vdso, frame->off, &vaddr);
+		value.reason = sym_file_find(r->vdso, vaddr, &hit);
+	}
+	mapping = add_mapping(r, "[vdso]", r->vdso ? sym_file_build_id(r->vdso) : "");
+	value.location = add_location(r, mapping, vaddr, value.reason == SYM_OK ? &hit : NULL);
+	return value;
+}
+
+/* Named JIT code has a mapping of its own, so that this one is wholly named. */
+static struct frame_value locate_anon(struct resolver *r, const struct sonde_frame *frame,
+				      struct sym_perfmap *map)
+{
+	struct frame_value value = { .reason = SYM_NO_JIT_MAP };
+	struct sym_hit hit;
+
+	if (map)
+		value.reason = sym_perfmap_find(map, frame->off, &hit);
+	if (value.reason == SYM_OK)
+		value.location = add_location(r, add_mapping(r, "[jit]", ""), frame->off, &hit);
+	else
+		value.location = add_location(r, add_mapping(r, "[anon]", ""), frame->off, NULL);
+	return value;
+}
+
+/* An address that nobody knows may be of a module or BPF program loaded since. */
+static enum sym_reason find_kernel(struct resolver *r, uint64_t addr, struct sym_hit *hit)
+{
+	enum sym_reason reason = SYM_NO_KALLSYMS;
+	struct sym_kernel *fresh;
+
+	if (r->kernel)
+		reason = sym_kernel_find(r->kernel, addr, hit);
+	if (reason != SYM_NOT_COVERED || r->now - r->kernel_loaded < KERNEL_RELOAD)
+		return reason;
+	r->kernel_loaded = r->now;
+	if (sym_kernel_load("/proc/kallsyms", &fresh))
+		return reason;
+	sym_kernel_free(r->kernel);
+	r->kernel = fresh;
+	return sym_kernel_find(r->kernel, addr, hit);
+}
+
+static struct frame_value locate_kernel(struct resolver *r, uint64_t addr)
+{
+	struct sym_hit hit = { 0 };
+	struct frame_value value = { .reason = find_kernel(r, addr, &hit) };
+	bool is_core = value.reason != SYM_OK || strcmp(hit.module, "[kernel.kallsyms]") == 0;
+	uint32_t mapping = add_mapping(r, is_core ? "[kernel.kallsyms]" : hit.module,
+				       is_core ? r->kernel_build_id : "");
+
+	value.location = add_location(r, mapping, addr, value.reason == SYM_OK ? &hit : NULL);
+	return value;
+}
+
+static void push(struct resolver *r, struct frame_value value, struct sample_frames *frames)
+{
+	if (!value.location || frames->count >= MAX_SAMPLE_FRAMES)
+		return;
+	if (frames->count == 0)
+		frames->leaf_reason = value.reason;
+	frames->locations[frames->count++] = value.location;
+	r->totals.frames[value.reason] += frames->samples;
+}
+
+static void add_marker(struct resolver *r, uint64_t marker, struct sample_frames *frames)
+{
+	if (marker >= SONDE_MARKER_COUNT)
+		marker = SONDE_MARKER_NONE;
+	r->totals.markers[marker] += frames->samples;
+	frames_add_text(r, marker_texts[marker], frames);
+}
+
+void frames_add_text(struct resolver *r, const char *text, struct sample_frames *frames)
+{
+	uint32_t location = text_location(r, text);
+
+	if (location && frames->count < MAX_SAMPLE_FRAMES)
+		frames->locations[frames->count++] = location;
+}
+
+/* What is not known yet may be known at the next drain: such a frame is not remembered. */
+static bool is_final(const struct resolver *r, const struct sonde_frame *frame,
+		     enum sym_reason reason)
+{
+	return reason != SYM_NO_FILE && reason != SYM_FILE_CHANGED;
+}
+
+static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint64_t process_id,
+		      struct known_process *process, struct sample_frames *frames)
+{
+	struct frame_key key = { .file = frame->file, .off = frame->off };
+	struct sym_perfmap *map = NULL;
+	struct frame_value *known, value;
+
+	if (frame->file == SONDE_FRAME_ANON) {
+		if (process) {
+			map = process_perf_map(&r->tasks, process_id, process, r->now);
+			key.process = process_id ^ process->perf_map_version;
+		} else {
+			key.process = process_id;
+		}
+	}
+	known = map_find(&r->frame_locations, &key);
+	if (known) {
+		push(r, *known, frames);
+		return;
+	}
+	if (frame->file & SONDE_FILE_ID_BIT)
+		value = locate_file(r, frame);
+	else if (frame->file == SONDE_FRAME_VDSO)
+		value = locate_vdso(r, frame);
+	else
+		value = locate_anon(r, frame, map);
+	push(r, value, frames);
+	if (value.location && is_final(r, frame, value.reason) &&
+	    map_add(&r->frame_locations, &key, &known) == 1)
+		*known = value;
+}
+
+void frames_add_user(struct resolver *r, const struct user_stack *stack, uint64_t process_id,
+		     struct known_process *process, struct sample_frames *frames)
+{
+	for (uint32_t i = 0; i < stack->count; i++) {
+		if (stack->frames[i].file == SONDE_FRAME_MARKER)
+			add_marker(r, stack->frames[i].off, frames);
+		else
+			add_frame(r, &stack->frames[i], process_id, process, frames);
+	}
+}
+
+void frames_add_kernel(struct resolver *r, const struct kernel_stack *stack,
+		       struct sample_frames *frames)
+{
+	for (uint32_t i = 0; i < stack->count; i++) {
+		/* All but the interrupted pc are return addresses. */
+		struct frame_key key = { .file = KERNEL_FRAME,
+					 .off = stack->addrs[i] - (i ? 1 : 0) };
+		struct frame_value *known = map_find(&r->frame_locations, &key), value;
+
+		if (known) {
+			push(r, *known, frames);
+			continue;
+		}
+		value = locate_kernel(r, key.off);
+		push(r, value, frames);
+		if (value.location && map_add(&r->frame_locations, &key, &known) == 1)
+			*known = value;
+	}
+}

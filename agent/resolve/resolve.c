@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The resolver: life, events, counts; see resolve.h. */
+#include "agent/resolve/resolve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/resolve/resolve_private.h"
+
+/* Bounds; the kernel side knows half as many stacks. KEEP in drains. */
+enum {
+	MAX_STACKS = 131072,
+	KEEP_STACKS = 10,
+	MAX_FRAME_LOCATIONS = 1 << 20,
+	MAX_MAPPINGS = 65536,
+	MAX_LABELS = 4,
+};
+
+int resolver_new(const struct resolver_options *options, struct resolver **ret_resolver)
+{
+	struct sym_file_options files = { .debug_dir = options->debug_dir,
+					  .no_demangle = options->no_demangle };
+	struct resolver *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->options = *options;
+	r->now = 1;
+	known_init(&r->user_stacks, MAX_STACKS, KEEP_STACKS, free);
+	known_init(&r->kernel_stacks, MAX_STACKS, KEEP_STACKS, free);
+	task_tables_init(&r->tasks, options->proc_root);
+	file_table_init(&r->files, options->proc_root, options->symbol_bytes, &files);
+	map_init(&r->frame_locations, sizeof(struct frame_key), sizeof(struct frame_value),
+		 MAX_FRAME_LOCATIONS);
+	map_init(&r->unnamed_mappings, sizeof(uint32_t), 0, MAX_MAPPINGS);
+	/* Without these the addresses stay, with a reason. */
+	if (sym_file_load_vdso(&files, &r->vdso))
+		r->vdso = NULL;
+	if (sym_kernel_load("/proc/kallsyms", &r->kernel))
+		r->kernel = NULL;
+	r->kernel_loaded = r->now;
+	if (sym_kernel_build_id("/sys/kernel/notes", r->kernel_build_id,
+				sizeof(r->kernel_build_id)))
+		r->kernel_build_id[0] = 0;
+	*ret_resolver = r;
+	return 0;
+}
+
+void resolver_free(struct resolver *r)
+{
+	if (!r)
+		return;
+	known_fini(&r->user_stacks);
+	known_fini(&r->kernel_stacks);
+	task_tables_fini(&r->tasks);
+	file_table_fini(&r->files);
+	map_fini(&r->frame_locations);
+	map_fini(&r->unnamed_mappings);
+	sym_file_free(r->vdso);
+	sym_kernel_free(r->kernel);
+	for (size_t i = 0; i < sizeof(r->forget) / sizeof(r->forget[0]); i++)
+		free(r->forget[i].ids);
+	free(r);
+}
+
+void resolver_begin(struct resolver *r, struct profile *profile)
+{
+	r->profile = profile;
+	r->profile_number++;
+	map_clear(&r->frame_locations);
+	map_clear(&r->unnamed_mappings);
+}
+
+void resolver_end(struct resolver *r)
+{
+	struct profile *p = r->profile;
+
+	for (uint32_t id = 1; id <= p->mapping_count; id++)
+		p->mappings[id - 1].has_functions = !map_find(&r->unnamed_mappings, &id);
+	r->profile = NULL;
+}
+
+static void put_user_stack(struct resolver *r, const struct event *event)
+{
+	size_t bytes = event->user_stack.count * sizeof(struct sonde_frame);
+	struct user_stack *stack = malloc(sizeof(*stack) + bytes);
+
+	if (!stack)
+		return;
+	stack->count = event->user_stack.count;
+	memcpy(stack->frames, event->user_stack.frames, bytes);
+	known_put(&r->user_stacks, event->id, stack, r->now);
+}
+
+static void put_kernel_stack(struct resolver *r, const struct event *event)
+{
+	size_t bytes = event->kernel_stack.count * sizeof(__u64);
+	struct kernel_stack *stack = malloc(sizeof(*stack) + bytes);
+
+	if (!stack)
+		return;
+	stack->count = event->kernel_stack.count;
+	memcpy(stack->addrs, event->kernel_stack.addrs, bytes);
+	known_put(&r->kernel_stacks, event->id, stack, r->now);
+}
+
+void resolver_event(struct resolver *r, const struct event *event)
+{
+	switch (event->type) {
+	case SONDE_RECORD_USER_STACK:
+		r->totals.stacks++;
+		put_user_stack(r, event);
+		return;
+	case SONDE_RECORD_KERNEL_STACK:
+		r->totals.stacks++;
+		put_kernel_stack(r, event);
+		return;
+	case SONDE_RECORD_FILE:
+		if (file_table_event(&r->files, event, r->now))
+			forget_list_add(&r->forget[RESOLVER_FILE], event->id);
+		return;
+	case SONDE_RECORD_PROCESS:
+		r->totals.processes++;
+		/* fall through */
+	case SONDE_RECORD_THREAD_NAME:
+	case SONDE_RECORD_CGROUP:
+		/* What finds no room shows as unknown, and is counted at its use. */
+		task_tables_event(&r->tasks, event, r->now);
+		return;
+	}
+}
+
+static size_t add_label(struct resolver *r, struct profile_label *labels, size_t count,
+			const char *key, const char *text, int64_t number)
+{
+	int64_t key_string = profile_string(r->profile, key);
+	int64_t str = text ? profile_string(r->profile, text) : 0;
+
+	if (key_string < 0 || str < 0 || (text && !*text))
+		return count;
+	labels[count] = (struct profile_label){ .key = (uint32_t)key_string,
+						.str = (uint32_t)str, .num = number };
+	return count + 1;
+}
+
+static size_t add_labels(struct resolver *r, const struct sonde_count_key *key,
+			 const struct known_process *process, struct profile_label *labels)
+{
+	const char *cgroup = known_get(&r->tasks.cgroups, key->cgroup, r->now);
+	const char *thread = known_get(&r->tasks.threads, key->thread, r->now);
+	size_t n = 0;
+
+	n = add_label(r, labels, n, "comm", process ? process->comm : "[unknown process]", 0);
+	if (process)
+		n = add_label(r, labels, n, "pid", NULL, process->tgid);
+	if (thread)
+		n = add_label(r, labels, n, "thread", thread, 0);
+	if (cgroup)
+		n = add_label(r, labels, n, "cgroup", cgroup, 0);
+	return n;
+}
+
+static void add_sample(struct resolver *r, const struct sample_frames *frames,
+		       const struct sonde_count *count, const struct profile_label *labels,
+		       size_t label_count)
+{
+	int64_t values[2] = {
+		count->samples > INT64_MAX ? INT64_MAX : (int64_t)count->samples,
+		count->weight > INT64_MAX ? INT64_MAX : (int64_t)count->weight,
+	};
+
+	if (profile_add_sample(r->profile, frames->locations, frames->count, values, labels,
+			       label_count)) {
+		r->totals.no_memory += count->samples;
+		return;
+	}
+	r->totals.samples += count->samples;
+	r->totals.weight += count->weight;
+	if (frames->count)
+		r->totals.leaf_frames[frames->leaf_reason] += count->samples;
+}
+
+void resolver_count(struct resolver *r, const struct sonde_count_key *key,
+		    const struct sonde_count *count)
+{
+	struct known_process *process = known_get(&r->tasks.processes, key->process, r->now);
+	const struct kernel_stack *kernel = NULL;
+	const struct user_stack *user = NULL;
+	struct sample_frames frames = { .samples = count->samples };
+	struct profile_label labels[MAX_LABELS];
+	size_t label_count;
+
+	if (key->kernel_stack)
+		kernel = known_get(&r->kernel_stacks, key->kernel_stack, r->now);
+	if (key->user_stack)
+		user = known_get(&r->user_stacks, key->user_stack, r->now);
+	if (kernel)
+		frames_add_kernel(r, kernel, &frames);
+	if (user)
+		frames_add_user(r, user, key->process, process, &frames);
+	if ((key->kernel_stack && !kernel) || (key->user_stack && !user)) {
+		frames_add_text(r, "[stack lost]", &frames);
+		r->totals.lost_stacks += count->samples;
+	}
+	if (frames.count == 0)
+		frames_add_text(r, "[no stack]", &frames);
+	if (!process)
+		r->totals.unknown_processes += count->samples;
+	label_count = add_labels(r, key, process, labels);
+	add_sample(r, &frames, count, labels, label_count);
+}
+
+void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
+		       const struct sonde_count *count)
+{
+	const char *cgroup = known_get(&r->tasks.cgroups, key->cgroup, r->now);
+	struct sample_frames frames = { .samples = count->samples };
+	struct profile_label labels[1];
+	size_t n = 0;
+
+	frames_add_text(r, "[overflow]", &frames);
+	if (cgroup)
+		n = add_label(r, labels, n, "cgroup", cgroup, 0);
+	add_sample(r, &frames, count, labels, n);
+}
+
+void resolver_tick(struct resolver *r)
+{
+	known_expire(&r->user_stacks, r->now, &r->forget[RESOLVER_STACK]);
+	known_expire(&r->kernel_stacks, r->now, &r->forget[RESOLVER_STACK]);
+	known_expire(&r->tasks.processes, r->now, &r->forget[RESOLVER_FACT]);
+	known_expire(&r->tasks.threads, r->now, &r->forget[RESOLVER_FACT]);
+	known_expire(&r->tasks.cgroups, r->now, &r->forget[RESOLVER_FACT]);
+	known_expire(&r->files.known, r->now, &r->forget[RESOLVER_FILE]);
+	r->now++;
+}
+
+bool resolver_next_forgotten(struct resolver *r, enum resolver_thing *ret_thing, uint64_t *ret_id)
+{
+	for (int thing = 0; thing <= RESOLVER_FILE; thing++) {
+		struct forget_list *list = &r->forget[thing];
+
+		if (!list->count)
+			continue;
+		*ret_thing = (enum resolver_thing)thing;
+		*ret_id = list->ids[--list->count];
+		return true;
+	}
+	return false;
+}
+
+void resolver_totals(const struct resolver *r, struct resolver_totals *ret_totals)
+{
+	*ret_totals = r->totals;
+	ret_totals->files = r->files.opened;
+	ret_totals->files_failed = r->files.failed;
+	ret_totals->file_bytes = file_table_bytes(&r->files);
+}

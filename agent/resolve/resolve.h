@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Second user-space stage of the data path: takes decoded events and counts, finds out what the
+ * frames are (asking symbolizer/), and adds samples to a profile. Knows nothing of BPF or
+ * of where profiles go.
+ *
+ * Everything that the kernel side delivered ends in the profile: with names if they are
+ * known, else as an address with its module, or as a frame "[reason]".
+ * Thread: one. Files are read here, when first seen: a few ms for a large one.
+ */
+#ifndef AGENT_RESOLVE_RESOLVE_H
+#define AGENT_RESOLVE_RESOLVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/collect/events.h"
+#include "proto/profile.h"
+#include "symbolizer/symbolizer.h"
+
+struct resolver;
+
+struct resolver_options {
+	const char *proc_root;  /* usually "/proc" */
+	const char *debug_dir;  /* usually "/usr/lib/debug" */
+	size_t symbol_bytes;    /* budget for symbol tables */
+	bool no_demangle;
+};
+
+/* What became of the frames, weighted by the samples that hold them. */
+struct resolver_totals {
+	uint64_t frames[SYM_REASON_COUNT]; /* by enum sym_reason */
+	uint64_t leaf_frames[SYM_REASON_COUNT]; /* the same for the innermost frame of each sample */
+	uint64_t markers[SONDE_MARKER_COUNT];
+	uint64_t samples;             /* added to profiles */
+	uint64_t weight;
+	uint64_t lost_stacks;         /* samples whose stack was not there: frame "[stack lost]" */
+	uint64_t unknown_processes;   /* samples whose process record was not there */
+	uint64_t no_memory;           /* samples that could not be added: lost */
+	uint64_t files, files_failed; /* opened; could not be opened, or changed */
+	uint64_t stacks, file_bytes;  /* stack records received; bytes of symbol tables held */
+	uint64_t processes;           /* process records received */
+};
+
+int resolver_new(const struct resolver_options *options, struct resolver **ret_resolver);
+void resolver_free(struct resolver *r);
+
+/* Samples go to `profile` from now on. Its types must be samples/count and the weight's. */
+void resolver_begin(struct resolver *r, struct profile *profile);
+
+/* The profile gets its last facts (mapping flags); no more samples go there. */
+void resolver_end(struct resolver *r);
+
+void resolver_event(struct resolver *r, const struct event *event);
+void resolver_count(struct resolver *r, const struct sonde_count_key *key,
+		    const struct sonde_count *count);
+
+/* What had no room for its stack in the kernel: weight of a cgroup. */
+void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
+		       const struct sonde_count *count);
+
+/* A drain is over: what was not used for some drains is to be forgotten. */
+void resolver_tick(struct resolver *r);
+
+/*
+ * Next thing that the kernel side shall send again when it meets it: true and its kind
+ * and id. Call until false, after resolver_tick.
+ */
+enum resolver_thing { RESOLVER_STACK, RESOLVER_FACT, RESOLVER_FILE };
+bool resolver_next_forgotten(struct resolver *r, enum resolver_thing *ret_thing, uint64_t *ret_id);
+
+void resolver_totals(const struct resolver *r, struct resolver_totals *ret_totals);
+
+#endif

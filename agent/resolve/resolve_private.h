@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What resolve.c (events, counts, life) and frames.c (frame to location) share. */
+#ifndef AGENT_RESOLVE_RESOLVE_PRIVATE_H
+#define AGENT_RESOLVE_RESOLVE_PRIVATE_H
+
+#include "agent/resolve/files.h"
+#include "agent/resolve/resolve.h"
+#include "agent/resolve/tasks.h"
+
+enum { MAX_SAMPLE_FRAMES = SONDE_MAX_FRAMES + SONDE_MAX_KERNEL_FRAMES + 2 };
+
+struct user_stack {
+	uint32_t count;
+	struct sonde_frame frames[];
+};
+
+struct kernel_stack {
+	uint32_t count;
+	__u64 addrs[];
+};
+
+/* A frame that has its location in the profile already. Padding-free: a map key. */
+struct frame_key {
+	uint64_t file; /* file id or tag; KERNEL_FRAME for kernel addresses */
+	uint64_t off;
+	uint64_t process; /* id and map version, for what means something in one process only */
+};
+
+struct frame_value {
+	uint32_t location;
+	uint32_t reason; /* enum sym_reason */
+};
+
+struct resolver {
+	struct resolver_options options;
+	struct known_table user_stacks, kernel_stacks;
+	struct task_tables tasks;
+	struct file_table files;
+	struct sym_file *vdso;
+	struct sym_kernel *kernel;
+	uint32_t kernel_loaded; /* drain of the last reading of kallsyms */
+	char kernel_build_id[64];
+	uint32_t now; /* number of the present drain, from 1 */
+
+	struct profile *profile;
+	uint32_t profile_number;
+	struct map frame_locations; /* frame_key -> frame_value, of this profile */
+	struct map unnamed_mappings; /* mapping id -> (): some location has no name */
+
+	struct forget_list forget[3]; /* by enum resolver_thing */
+	struct resolver_totals totals;
+};
+
+/* The stack being resolved, leaf first. */
+struct sample_frames {
+	uint32_t locations[MAX_SAMPLE_FRAMES];
+	uint32_t count;
+	enum sym_reason leaf_reason;
+	uint64_t samples; /* weight for the totals */
+};
+
+/* Append the frames of a stack; what cannot be added for want of memory is left out. */
+void frames_add_user(struct resolver *r, const struct user_stack *stack, uint64_t process_id,
+		     struct known_process *process, struct sample_frames *frames);
+void frames_add_kernel(struct resolver *r, const struct kernel_stack *stack,
+		       struct sample_frames *frames);
+
+/* A frame "[text]" that is no code. */
+void frames_add_text(struct resolver *r, const char *text, struct sample_frames *frames);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening the file of a sampled mapping: by the process while it lives, by the path that the
+ * kernel side sent afterwards. What is opened is verified by inode and mtime, so a file that
+ * was replaced or rewritten meanwhile is never taken for the one that ran.
+ */
+#ifndef AGENT_RESOLVE_TARGET_FILE_H
+#define AGENT_RESOLVE_TARGET_FILE_H
+
+#include <limits.h>
+
+#include "agent/collect/events.h"
+
+struct target_file {
+	int fd;              /* to be closed by the caller */
+	char path[PATH_MAX]; /* as the process sees it where known; no " (deleted)" */
+};
+
+/*
+ * 0, -ENOENT (not found any more), -ESTALE (only another version is there), -EACCES or
+ * another -errno. ret_file->path is set in all cases. proc_root is usually "/proc".
+ */
+int target_file_open(const char *proc_root, const struct sonde_file *record,
+		     const struct path_names *names, struct target_file *ret_file);
+
+/* Whether the file behind `fd` still has the identity in `record`. */
+int target_file_verify(int fd, const struct sonde_file *record);
+
+#endif

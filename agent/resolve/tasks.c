@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts about tasks; see tasks.h. */
+#include "agent/resolve/tasks.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/proc.h"
+#include "base/text.h"
+
+/* Bounds of the tables, those of the kernel side's map; KEEP in drains. */
+enum { MAX_FACTS = 16384, KEEP = 10, MAX_TEXT = 4 * (SONDE_MAX_PATH_BYTES + SONDE_MAX_NAME) };
+
+static void process_free(void *object)
+{
+	struct known_process *process = object;
+
+	if (!process)
+		return;
+	sym_perfmap_free(process->perf_map);
+	free(process->comm);
+	free(process);
+}
+
+void task_tables_init(struct task_tables *t, const char *proc_root)
+{
+	t->proc_root = proc_root;
+	known_init(&t->processes, MAX_FACTS, KEEP, process_free);
+	known_init(&t->threads, MAX_FACTS, KEEP, free);
+	known_init(&t->cgroups, MAX_FACTS, KEEP, free);
+	map_init(&t->current, sizeof(uint32_t), sizeof(uint64_t), MAX_FACTS);
+}
+
+void task_tables_fini(struct task_tables *t)
+{
+	known_fini(&t->processes);
+	known_fini(&t->threads);
+	known_fini(&t->cgroups);
+	map_fini(&t->current);
+}
+
+/* Foreign bytes as clean text of their own, or NULL. */
+static char *clean_copy(const char *bytes, size_t len)
+{
+	struct buf text;
+	char *copy = NULL;
+
+	buf_init(&text, MAX_TEXT);
+	text_escape(&text, bytes, len);
+	if (buf_cstr(&text))
+		copy = strdup((const char *)text.data);
+	buf_fini(&text);
+	return copy;
+}
+
+/* Remembers which record of a pid came last; forgets all pids rather than growing. */
+static void note_current(struct task_tables *t, uint32_t tgid, uint64_t id)
+{
+	uint64_t *current;
+
+	if (t->current.count >= MAX_FACTS)
+		map_clear(&t->current);
+	if (map_add(&t->current, &tgid, &current) >= 0)
+		*current = id;
+}
+
+static int put_process(struct task_tables *t, const struct event *event, uint32_t now)
+{
+	const struct sonde_process *record = event->process;
+	struct known_process *process;
+
+	if (known_get(&t->processes, event->id, now))
+		return 0; /* a repeat would only lose the perf map */
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return -ENOMEM;
+	process->tgid = record->tgid;
+	process->tid = record->tid;
+	process->ns_tgid = record->ns_tgid;
+	process->euid = record->euid;
+	process->start_ticks = record->start_ns / SONDE_NS_PER_TICK;
+	process->comm = clean_copy(record->comm, strnlen(record->comm, sizeof(record->comm)));
+	if (!process->comm) {
+		process_free(process);
+		return -ENOMEM;
+	}
+	note_current(t, process->tgid, event->id);
+	return known_put(&t->processes, event->id, process, now);
+}
+
+static int put_text(struct known_table *table, uint64_t id, const char *text, size_t len,
+		    uint32_t now)
+{
+	char *copy = clean_copy(text, len);
+
+	return copy ? known_put(table, id, copy, now) : -ENOMEM;
+}
+
+int task_tables_event(struct task_tables *t, const struct event *event, uint32_t now)
+{
+	const char *comm;
+	char path[PATH_MAX];
+	size_t len;
+
+	switch (event->type) {
+	case SONDE_RECORD_PROCESS:
+		return put_process(t, event, now);
+	case SONDE_RECORD_THREAD_NAME:
+		comm = event->thread_name->comm;
+		return put_text(&t->threads, event->id, comm, strnlen(comm, SONDE_COMM_LEN), now);
+	case SONDE_RECORD_CGROUP:
+		len = path_names_join(&event->cgroup.path, path, sizeof(path));
+		if (len == 0)
+			return put_text(&t->cgroups, event->id, "/", 1, now);
+		return put_text(&t->cgroups, event->id, path, len, now);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Whether what /proc says of the pid now is about the process of record `id`. */
+static bool is_current(struct task_tables *t, uint64_t id, const struct known_process *process)
+{
+	const uint64_t *current = map_find(&t->current, &process->tgid);
+	uint64_t ticks;
+
+	return current && *current == id &&
+	       proc_start_ticks(t->proc_root, process->tgid, &ticks) == 0 &&
+	       ticks == process->start_ticks;
+}
+
+/* By the process, else by the thread that was sampled: a leader may have exited. */
+static int load_perf_map(struct task_tables *t, const struct known_process *process,
+			 struct sym_perfmap **ret_map)
+{
+	int err = sym_perfmap_load(t->proc_root, process->tgid, process->ns_tgid, process->euid,
+				   ret_map);
+
+	if (err && process->tid != process->tgid)
+		err = sym_perfmap_load(t->proc_root, process->tid, process->ns_tgid, process->euid,
+				       ret_map);
+	return err;
+}
+
+struct sym_perfmap *process_perf_map(struct task_tables *t, uint64_t id,
+				     struct known_process *process, uint32_t now)
+{
+	struct sym_perfmap *map;
+
+	if (process->perf_map_looked == now)
+		return process->perf_map;
+	process->perf_map_looked = now;
+	if (process->perf_map && !sym_perfmap_is_stale(process->perf_map))
+		return process->perf_map;
+	/* Of a process that has gone the old map stays: its names are still right. */
+	if (!is_current(t, id, process) || load_perf_map(t, process, &map))
+		return process->perf_map;
+	sym_perfmap_free(process->perf_map);
+	process->perf_map = map;
+	process->perf_map_version++;
+	return map;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes, thread names and cgroups that counts refer to, and the perf maps of processes. */
+#ifndef AGENT_RESOLVE_TASKS_H
+#define AGENT_RESOLVE_TASKS_H
+
+#include "agent/collect/events.h"
+#include "agent/resolve/known.h"
+#include "symbolizer/symbolizer.h"
+
+struct known_process {
+	uint32_t tgid, tid, ns_tgid, euid;
+	uint64_t start_ticks;
+	char *comm; /* clean text */
+	struct sym_perfmap *perf_map;
+	uint32_t perf_map_looked; /* drain of the last look; 0: never */
+	uint32_t perf_map_version;
+};
+
+struct task_tables {
+	struct known_table processes;
+	struct known_table threads; /* objects: char *, clean text */
+	struct known_table cgroups; /* objects: char *, clean path */
+	struct map current; /* tgid -> id of the process record that came last: the newest exec */
+	const char *proc_root;
+};
+
+void task_tables_init(struct task_tables *t, const char *proc_root);
+void task_tables_fini(struct task_tables *t);
+
+/* Takes in a process, thread name or cgroup event: 0 or -errno when it finds no room. */
+int task_tables_event(struct task_tables *t, const struct event *event, uint32_t now);
+
+/*
+ * The process's perf map, looked for at most once a drain, read again when it has grown.
+ * NULL if there is none. perf_map_version changes with each reading. It is never that of
+ * another process: not after PID reuse, nor after an exec that has been seen.
+ */
+struct sym_perfmap *process_perf_map(struct task_tables *t, uint64_t id,
+				     struct known_process *process, uint32_t now);
+
+#endif
