@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine: collect and resolve joined, from the first sample to a finished profile. Commands
+ * own the loop: they wait for agent_fd, call agent_poll when it is readable and
+ * agent_drain about once a second.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "agent/collect/collect.h"
+#include "agent/resolve/resolve.h"
+#include "proto/profile.h"
+
+struct agent;
+
+struct agent_options {
+	struct collect_options collect;
+	const char *debug_dir;
+	bool no_demangle;
+	size_t symbol_bytes;  /* budget for symbol tables */
+	size_t profile_bytes; /* bound of one profile in memory */
+};
+
+/* The books of a run: what should have come, what came, what became of it. */
+struct agent_totals {
+	struct collect_totals collect;
+	struct resolver_totals resolve;
+	uint64_t missed; /* expected by the events' own counts, but the program never ran */
+};
+
+/* On failure `reason` holds one line: what, why, and what to do. */
+int agent_open(const struct agent_options *options, struct agent **ret_agent, char *reason,
+	       size_t reason_size);
+void agent_close(struct agent *a);
+
+/* See collect_add_target. */
+int agent_add_target(struct agent *a, pid_t pid);
+
+int agent_start(struct agent *a);
+int agent_fd(const struct agent *a);
+int agent_poll(struct agent *a);
+int agent_drain(struct agent *a);
+
+/*
+ * Stops sampling, drains the rest and closes the books: the profile holds all samples since
+ * agent_start, and comments "sonde.<name>=<value>" with the totals. The caller frees it.
+ */
+int agent_finish(struct agent *a, struct profile **ret_profile);
+
+void agent_totals(struct agent *a, struct agent_totals *ret_totals);
+bool agent_is_hardware(const struct agent *a);
+bool agent_has_user_stacks(const struct agent *a);
+uint32_t agent_frequency(const struct agent *a);
+size_t agent_cpu_count(const struct agent *a);
+
+/* Name and text of a counter of collect_totals, for summaries. */
+const char *counter_name(enum sonde_counter counter);
+const char *counter_text(enum sonde_counter counter);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entry point: finds the command and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/version.h"
+#include "cli/commands.h"
+
+static void usage(FILE *out)
+{
+	fprintf(out, "Usage: sonde COMMAND [options]\n\n"
+		     "A profiler for Linux that sees every process.\n\nCommands:\n");
+	for (const struct command *c = commands; c->name; c++)
+		fprintf(out, "  %-8s %s\n", c->name, c->summary);
+	fprintf(out, "\n'sonde COMMAND --help' tells the options; 'sonde --version' the version.\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return 2;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		usage(stdout);
+		return 0;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("sonde %s\n", SONDE_VERSION);
+		return 0;
+	}
+	for (const struct command *c = commands; c->name; c++) {
+		if (strcmp(c->name, argv[1]) == 0)
+			return c->run(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "sonde: unknown command '%s'; see sonde --help\n", argv[1]);
+	return 2;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Option tables; see options.h. */
+#include "agent/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+enum { HELP_COLUMN = 30, MAX_NAME = 64 };
+
+struct parser {
+	const struct option_row *rows;
+	char *values;
+	char *reason;
+	size_t reason_size;
+};
+
+static int fail(const struct parser *p, const char *format, const char *what, const char *value)
+{
+	snprintf(p->reason, p->reason_size, format, what, value);
+	return -EINVAL;
+}
+
+static int check_bounds(const struct parser *p, const struct option_row *row, double value,
+			const char *text)
+{
+	if (row->min == row->max || (value >= row->min && value <= row->max))
+		return 0;
+	snprintf(p->reason, p->reason_size, "--%s: %s is out of range, %g to %g is allowed",
+		 row->name, text, row->min, row->max);
+	return -EINVAL;
+}
+
+static int set_number(const struct parser *p, const struct option_row *row, const char *text)
+{
+	uint64_t value;
+	int err = row->type == OPTION_DURATION ? parse_duration(text, &value)
+					       : parse_u64(text, 10, &value);
+
+	if (err)
+		return fail(p, row->type == OPTION_DURATION
+				       ? "--%s: '%s' is no duration, such as 30, 1.5m or 200ms"
+				       : "--%s: '%s' is no number", row->name, text);
+	err = check_bounds(p, row, (double)value, text);
+	if (!err)
+		memcpy(p->values + row->offset, &value, sizeof(value));
+	return err;
+}
+
+static int set_real(const struct parser *p, const struct option_row *row, const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+	int err;
+
+	if (end == text || *end || !isfinite(value))
+		return fail(p, "--%s: '%s' is no number", row->name, text);
+	err = check_bounds(p, row, value, text);
+	if (!err)
+		memcpy(p->values + row->offset, &value, sizeof(value));
+	return err;
+}
+
+static int set_flag(const struct parser *p, const struct option_row *row, const char *text)
+{
+	bool on = strcmp(text, "1") == 0 || strcmp(text, "yes") == 0 || strcmp(text, "true") == 0;
+
+	if (!on && strcmp(text, "0") != 0 && strcmp(text, "no") != 0 && strcmp(text, "false") != 0)
+		return fail(p, "--%s: '%s' is neither yes nor no", row->name, text);
+	memcpy(p->values + row->offset, &on, sizeof(on));
+	return 0;
+}
+
+static int set(const struct parser *p, const struct option_row *row, const char *text)
+{
+	switch (row->type) {
+	case OPTION_FLAG:
+		return set_flag(p, row, text);
+	case OPTION_NUMBER:
+	case OPTION_DURATION:
+		return set_number(p, row, text);
+	case OPTION_REAL:
+		return set_real(p, row, text);
+	case OPTION_TEXT:
+		memcpy(p->values + row->offset, &text, sizeof(text));
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static const char *environment(const struct option_row *row)
+{
+	char name[MAX_NAME] = "SONDE_";
+	size_t n = strlen(name);
+
+	for (const char *s = row->name; *s && n + 1 < sizeof(name); s++)
+		name[n++] = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
+	name[n] = 0;
+	return getenv(name);
+}
+
+static int set_defaults(const struct parser *p)
+{
+	for (const struct option_row *row = p->rows; row->name; row++) {
+		const char *text = environment(row);
+		int err;
+
+		if (!text)
+			text = row->fallback;
+		err = text ? set(p, row, text) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static const struct option_row *find_long(const struct parser *p, const char *name, size_t len)
+{
+	for (const struct option_row *row = p->rows; row->name; row++) {
+		if (strlen(row->name) == len && strncmp(row->name, name, len) == 0)
+			return row;
+	}
+	return NULL;
+}
+
+static const struct option_row *find_letter(const struct parser *p, char letter)
+{
+	for (const struct option_row *row = p->rows; row->name; row++) {
+		if (row->letter == letter)
+			return row;
+	}
+	return NULL;
+}
+
+/* "--name", "--name=value", "--name value". *i moves past a value taken from argv. */
+static int parse_long(const struct parser *p, int argc, char **argv, int *i)
+{
+	const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct option_row *row = find_long(p, name, len);
+
+	if (!row)
+		return fail(p, "unknown option '%s'; see --help%s", argv[*i], "");
+	if (equals)
+		return set(p, row, equals + 1);
+	if (row->type == OPTION_FLAG)
+		return set(p, row, "1");
+	if (*i + 1 >= argc)
+		return fail(p, "--%s needs a value: %s", row->name, row->value_name);
+	return set(p, row, argv[++*i]);
+}
+
+/* "-a", "-F99", "-F 99", "-aF 99". */
+static int parse_letters(const struct parser *p, int argc, char **argv, int *i)
+{
+	for (const char *s = argv[*i] + 1; *s; s++) {
+		const struct option_row *row = find_letter(p, *s);
+		int err;
+
+		if (!row)
+			return fail(p, "unknown option '%s'; see --help%s", argv[*i], "");
+		if (row->type == OPTION_FLAG) {
+			err = set(p, row, "1");
+			if (err)
+				return err;
+			continue;
+		}
+		if (s[1])
+			return set(p, row, s + 1);
+		if (*i + 1 >= argc)
+			return fail(p, "--%s needs a value: %s", row->name, row->value_name);
+		return set(p, row, argv[++*i]);
+	}
+	return 0;
+}
+
+int options_parse(const struct option_row *rows, int argc, char **argv, void *values,
+		  int *ret_rest, char *reason, size_t reason_size)
+{
+	struct parser p = { rows, values, reason, reason_size };
+	int i, err = set_defaults(&p);
+
+	for (i = 1; !err && i < argc; i++) {
+		const char *arg = argv[i];
+
+		if (strcmp(arg, "--") == 0) {
+			i++;
+			break;
+		}
+		if (arg[0] != '-' || arg[1] == 0)
+			break;
+		if (strcmp(arg, "--help") == 0 || (strcmp(arg, "-h") == 0 && !find_letter(&p, 'h')))
+			return 1;
+		err = arg[1] == '-' ? parse_long(&p, argc, argv, &i)
+				    : parse_letters(&p, argc, argv, &i);
+	}
+	if (err)
+		return err;
+	*ret_rest = i;
+	return 0;
+}
+
+void options_help(const struct option_row *rows, FILE *out)
+{
+	for (const struct option_row *row = rows; row->name; row++) {
+		int n = 0;
+
+		n += row->letter ? fprintf(out, "  -%c, ", row->letter) : fprintf(out, "      ");
+		n += fprintf(out, "--%s", row->name);
+		if (row->value_name)
+			n += fprintf(out, " %s", row->value_name);
+		fprintf(out, "%*s%s", n < HELP_COLUMN ? HELP_COLUMN - n : 1, "", row->help);
+		if (row->fallback)
+			fprintf(out, " [%s]", row->fallback);
+		fputc('\n', out);
+	}
+}
+
+void options_man(const struct option_row *rows, FILE *out)
+{
+	for (const struct option_row *row = rows; row->name; row++) {
+		fprintf(out, ".TP\n");
+		if (row->letter)
+			fprintf(out, "\\fB\\-%c\\fR, ", row->letter);
+		fprintf(out, "\\fB\\-\\-%s\\fR", row->name);
+		if (row->value_name)
+			fprintf(out, " \\fI%s\\fR", row->value_name);
+		fprintf(out, "\n%s", row->help);
+		if (row->fallback)
+			fprintf(out, " Default: %s.", row->fallback);
+		fputc('\n', out);
+	}
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of commands, their help and the man page; see commands.h. */
+#include "cli/commands.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/version.h"
+
+static const struct option_row no_rows[] = { { 0 } };
+
+const struct command commands[] = {
+	{
+		.name = "record",
+		.summary = "sample what runs, into a profile file",
+		.usage = "[options] [-a | -p PID,... | --cgroup PATH | -- COMMAND...]",
+		.detail = "Samples the call stacks of all CPUs, of some processes (all their threads, "
+			  "and the children they make from then on), of a cgroup with all below it, or "
+			  "of a command, until the duration is over, the command ends or Ctrl-C. "
+			  "Without a target it samples the whole machine. The exit status is that of "
+			  "the command, if there is one.",
+		.options = record_rows,
+		.run = record_main,
+	},
+	{
+		.name = "report",
+		.summary = "show a profile as a table or as call trees",
+		.usage = "[options] FILE",
+		.detail = "Reads any pprof file, gzip, zstd or plain, whoever wrote it.",
+		.options = report_rows,
+		.run = report_main,
+	},
+	{
+		.name = "man",
+		.summary = "print the manual page (man(7) source)",
+		.usage = "",
+		.options = no_rows,
+		.run = man_main,
+	},
+	{ 0 },
+};
+
+static const struct command *find(const char *name)
+{
+	for (const struct command *c = commands; c->name; c++) {
+		if (strcmp(c->name, name) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+int command_options(const char *name, int argc, char **argv, void *values, int *ret_rest)
+{
+	const struct command *command = find(name);
+	char reason[256];
+	int err = options_parse(command->options, argc, argv, values, ret_rest, reason,
+				sizeof(reason));
+
+	if (err < 0)
+		fprintf(stderr, "sonde %s: %s\n", name, reason);
+	if (err == 1) {
+		printf("Usage: sonde %s %s\n\n%s.\n\nOptions:\n", name, command->usage,
+		       command->summary);
+		options_help(command->options, stdout);
+	}
+	return err;
+}
+
+static const char man_head[] =
+	".SH NAME\nsonde \\- a profiler for Linux that sees every process\n"
+	".SH SYNOPSIS\n.B sonde\n.I COMMAND\n[options]\n"
+	".SH DESCRIPTION\nsonde samples the stacks of all processes with BPF programs, counts them in "
+	"the kernel, finds the names of functions by the build-ids of the files, and writes pprof "
+	"profiles. Nothing is dropped silently: each way to lose or shorten a sample has a counter, "
+	"shown in the summary and kept in the profile.\n"
+	".SH COMMANDS\n";
+
+static const char man_tail[] =
+	".SH ENVIRONMENT\nEach option may be set by a variable SONDE_<NAME>, in upper case and with "
+	"\\- as _: SONDE_FREQ=49.\n"
+	".SH EXIT STATUS\n0 if the command did its job, 1 if it could not, 2 for a mistake on the "
+	"command line. \\fBsonde record \\-\\- COMMAND\\fR: that of the command, or 128 plus the "
+	"number of the signal that ended it.\n"
+	".SH FILES\n"
+	".TP\n/usr/lib/debug/.build-id\nseparate debug files, found by build-id\n"
+	".TP\n/tmp/perf-PID.map\nnames of JIT code, read in the root of the process\n"
+	".SH PRIVILEGES\nRecording needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, "
+	"CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE and CAP_SYSLOG. Reports need nothing.\n"
+	".SH SEE ALSO\nperf-record(1), perf-report(1)\n";
+
+int man_main(int argc, char **argv)
+{
+	printf(".TH SONDE 1 \"\" \"sonde %s\" \"User Commands\"\n%s", SONDE_VERSION, man_head);
+	for (const struct command *c = commands; c->name; c++) {
+		printf(".SS sonde %s %s\n%s.\n", c->name, c->usage, c->summary);
+		if (c->detail)
+			printf(".PP\n%s\n", c->detail);
+		options_man(c->options, stdout);
+	}
+	fputs(man_tail, stdout);
+	return 0;
+}

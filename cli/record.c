@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sonde record`: command line, set-up, the profile's file. */
+#include "cli/record.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+
+enum { SYMBOL_BYTES = 64 << 20, PROFILE_BYTES = 512 << 20, REASON_BYTES = 2048 };
+
+#define FIELD(name) offsetof(struct record_options, name)
+
+const struct option_row record_rows[] = {
+	{ "freq", 'F', OPTION_NUMBER, "HZ", "99", 1, 1000000, FIELD(frequency_hz),
+	  "samples per second and CPU" },
+	{ "all-cpus", 'a', OPTION_FLAG, NULL, NULL, 0, 0, FIELD(all_cpus),
+	  "the whole machine (the default without another target)" },
+	{ "pid", 'p', OPTION_TEXT, "PID,...", NULL, 0, 0, FIELD(pids),
+	  "these processes, and the children they make" },
+	{ "cgroup", 0, OPTION_TEXT, "PATH", NULL, 0, 0, FIELD(cgroup),
+	  "a cgroup's directory and all below it" },
+	{ "duration", 'd', OPTION_DURATION, "TIME", NULL, 0, 0, FIELD(duration_ns),
+	  "how long: 30, 1.5m, 200ms" },
+	{ "output", 'o', OPTION_TEXT, "FILE", "sonde.pb.gz", 0, 0, FIELD(output),
+	  "ends in .pb.gz, .pb.zst, .pb or .folded; - for standard output" },
+	{ "cpu-clock", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(cpu_clock),
+	  "sample by time even where there is a hardware cycle counter" },
+	{ "idle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(idle), "keep samples of idle CPUs" },
+	{ "no-demangle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(no_demangle),
+	  "names as they stand in the symbol tables" },
+	{ "debug-dir", 0, OPTION_TEXT, "DIR", "/usr/lib/debug", 0, 0, FIELD(debug_dir),
+	  "where separate debug files are" },
+	{ "quiet", 'q', OPTION_FLAG, NULL, NULL, 0, 0, FIELD(quiet), "no progress and no summary" },
+	{ 0 },
+};
+
+static int fail(const char *reason)
+{
+	fprintf(stderr, "sonde record: %s\n", reason);
+	return 1;
+}
+
+static int check_options(struct record_options *o, char *reason, size_t size)
+{
+	int targets = (o->pids != NULL) + (o->cgroup != NULL);
+
+	if (targets > 1 || (targets && (o->all_cpus || o->command))) {
+		snprintf(reason, size, "choose one target: --all-cpus, --pid, --cgroup or a command");
+		return -EINVAL;
+	}
+	if (!output_knows(o->output)) {
+		snprintf(reason, size, "--output: '%s' ends in none of .pb.gz, .pb.zst, .pb, .folded",
+			 o->output);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int find_target(const struct record_options *o, struct record_target *target,
+		       struct agent_options *agent, char *reason, size_t size)
+{
+	if (o->pids) {
+		agent->collect.target = SONDE_TARGET_PROCESSES;
+		return target_parse_pids(o->pids, target, reason, size);
+	}
+	if (o->cgroup) {
+		int err = target_find_cgroup(o->cgroup, target, reason, size);
+
+		agent->collect.target = SONDE_TARGET_CGROUP;
+		agent->collect.cgroup_id = target->cgroup_id;
+		agent->collect.cgroup_v1 = target->cgroup_v1;
+		return err;
+	}
+	if (o->command && !o->all_cpus)
+		agent->collect.target = SONDE_TARGET_PROCESSES;
+	return 0;
+}
+
+static int add_targets(struct agent *agent, const struct record_target *target,
+		       const struct launch *launch, char *reason, size_t size)
+{
+	for (size_t i = 0; i < target->pid_count; i++) {
+		int err = agent_add_target(agent, target->pids[i]);
+
+		if (err) {
+			snprintf(reason, size, "--pid %d: %s", target->pids[i],
+				 err == -ESRCH ? "no such process" : strerror(-err));
+			return err;
+		}
+	}
+	return launch->pid ? agent_add_target(agent, launch->pid) : 0;
+}
+
+static int write_profile(struct agent *agent, const struct record_options *o, char *reason,
+			 size_t size)
+{
+	struct agent_totals totals;
+	struct profile *profile;
+	uint64_t bytes = 0, duration;
+	int err = agent_finish(agent, &profile);
+
+	if (err) {
+		snprintf(reason, size, "the profile could not be finished: %s", strerror(-err));
+		return err;
+	}
+	duration = (uint64_t)profile->duration_ns;
+	err = output_write(profile, o->output, &bytes);
+	if (err)
+		snprintf(reason, size, "%s: %s; the profile is lost", o->output, strerror(-err));
+	profile_free(profile);
+	agent_totals(agent, &totals);
+	if (!err && !o->quiet)
+		record_summary(&totals, agent, o->output, bytes, duration);
+	return err;
+}
+
+/* From an opened agent to the written file. */
+static int run(struct agent *agent, const struct record_options *o,
+	       const struct record_target *target, struct launch *launch, char *reason, size_t size)
+{
+	int err = add_targets(agent, target, launch, reason, size);
+
+	if (err)
+		return err;
+	if (!agent_has_user_stacks(agent))
+		fprintf(stderr, "sonde record: reading user memory from an interrupt may hang this "
+				"kernel (fixed in 6.1.36, 6.3.10, 6.4): no user stacks\n");
+	if (agent_frequency(agent) < o->frequency_hz)
+		fprintf(stderr, "sonde record: sampling at %u Hz, the limit in "
+				"kernel.perf_event_max_sample_rate; not at %llu\n",
+			agent_frequency(agent), (unsigned long long)o->frequency_hz);
+	err = record_loop(agent, o, target, launch, reason, size);
+	return err ? err : write_profile(agent, o, reason, size);
+}
+
+static int record(struct record_options *o)
+{
+	struct agent_options options = {
+		.collect = {
+			.frequency_hz = (uint32_t)o->frequency_hz,
+			.no_hardware = o->cpu_clock,
+			.keep_idle = o->idle,
+			.thread_names = true,
+		},
+		.debug_dir = o->debug_dir,
+		.no_demangle = o->no_demangle,
+		.symbol_bytes = SYMBOL_BYTES,
+		.profile_bytes = PROFILE_BYTES,
+	};
+	struct launch launch = { .go_fd = -1, .error_fd = -1 };
+	struct record_target target = { 0 };
+	struct agent *agent = NULL;
+	char reason[REASON_BYTES] = "";
+	int status = 0, err = find_target(o, &target, &options, reason, sizeof(reason));
+
+	if (!err)
+		err = agent_open(&options, &agent, reason, sizeof(reason));
+	if (!err && o->command) {
+		err = launch_prepare(o->command, &launch);
+		if (err)
+			snprintf(reason, sizeof(reason), "%s: %s", o->command[0], strerror(-err));
+	}
+	if (!err)
+		err = run(agent, o, &target, &launch, reason, sizeof(reason));
+	agent_close(agent);
+	if (err)
+		fail(reason[0] ? reason : strerror(-err));
+	launch_close(&launch);
+	if (launch.pid)
+		status = launch_wait(&launch);
+	return err && status == 0 ? 1 : status;
+}
+
+int record_main(int argc, char **argv)
+{
+	struct record_options options = { 0 };
+	char reason[REASON_BYTES];
+	int rest, err = command_options("record", argc, argv, &options, &rest);
+
+	if (err)
+		return err == 1 ? 0 : 2;
+	if (rest < argc)
+		options.command = argv + rest;
+	if (check_options(&options, reason, sizeof(reason))) {
+		fail(reason);
+		return 2;
+	}
+	return record(&options);
+}
