@@ -43,3 +43,25 @@ int proc_start_ticks(const char *proc_root, uint32_t pid, uint64_t *ret_ticks)
 	buf_fini(&text);
 	return err;
 }
+
+int proc_is_process(const char *proc_root, uint32_t pid)
+{
+	static const char key[] = "\nTgid:\t";
+	uint64_t tgid = 0;
+	char path[256];
+	const char *p;
+	struct buf text;
+	int err;
+
+	snprintf(path, sizeof(path), "%s/%u/status", proc_root, pid);
+	buf_init(&text, MAX_STAT_BYTES);
+	err = file_read_path(path, &text);
+	p = err ? NULL : buf_cstr(&text);
+	p = p ? strstr(p, key) : NULL;
+	if (p)
+		parse_digits(p + strlen(key), p + strlen(p), 10, &tgid);
+	buf_fini(&text);
+	if (tgid == 0)
+		return -ESRCH;
+	return tgid == pid ? 0 : -ECHILD;
+}

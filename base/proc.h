@@ -15,4 +15,7 @@ int proc_start_ticks(const char *proc_root, uint32_t pid, uint64_t *ret_ticks);
 /* The same from the file's text: the name in brackets may hold anything, also ')'. */
 int proc_stat_start_ticks(const char *text, size_t len, uint64_t *ret_ticks);
 
+/* 0 if the id is that of a process, -ECHILD if of a further thread of one, -ESRCH if of none. */
+int proc_is_process(const char *proc_root, uint32_t pid);
+
 #endif

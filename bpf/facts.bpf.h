@@ -168,9 +168,7 @@ static __always_inline __u64 cgroup_fact(struct walk_state *s, struct task_struc
 	record->head.id = id;
 	record->hierarchy = hierarchy;
 	cgroup_names(record, node);
-	size = __builtin_offsetof(struct sonde_cgroup, names) + record->names_size;
-	if (size > sizeof(*record))
-		size = sizeof(*record);
+	size = path_record_size(__builtin_offsetof(struct sonde_cgroup, names) + record->names_size);
 	fact_send(s, &record->head, size);
 	return id;
 }

@@ -116,9 +116,7 @@ static __always_inline void file_send(struct walk_state *s, struct file *file, _
 	record->tgid = s->tgid;
 	record->tid = s->tid;
 	file_names(record, file);
-	size = __builtin_offsetof(struct sonde_file, names) + record->names_size;
-	if (size > sizeof(*record))
-		size = sizeof(*record);
+	size = path_record_size(__builtin_offsetof(struct sonde_file, names) + record->names_size);
 	record->head.size = size;
 	/* Wakes user space: the process may be gone in a millisecond. */
 	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_FORCE_WAKEUP) ||

@@ -9,6 +9,7 @@
 #include "bpf/maps.bpf.h"
 
 #define VMA_CACHE_SIZE 4
+#define PATH_RECORD_MASK 8191
 
 /* What the look-up says of the mapping that holds an address. */
 enum vma_result {
@@ -65,11 +66,24 @@ struct walk_state {
 	struct sonde_kernel_stack kernel_stack;
 	struct sonde_process process_record;
 	struct sonde_thread_name thread_record;
+	/* Last, with room for any record size that PATH_RECORD_MASK lets through. */
 	union {
 		struct sonde_file file_record;
 		struct sonde_cgroup cgroup_record;
+		char room[PATH_RECORD_MASK + 1];
 	};
 };
+
+/*
+ * Bounds the size of a record for the verifier. A mask, since kernels before 5.13 forget what a
+ * comparison told when the value is kept on the stack; the barrier keeps the compiler from
+ * seeing that it does nothing.
+ */
+static __always_inline __u64 path_record_size(__u64 size)
+{
+	barrier_var(size);
+	return size & PATH_RECORD_MASK;
+}
 
 struct walk_states_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -28,6 +28,7 @@
 #define MAPLE_MAX_DEPTH 10
 #define RB_MAX_DEPTH 40
 #define LOOKUP_TRIES 3
+#define NODE_GONE 1 /* no kernel address */
 #define VM_EXEC 4
 #define KERNEL_HALF (1ULL << 63)
 /* vm_start shares a union with an rcu_head in 6.4 to 6.14: a freed VMA may show a pointer. */
@@ -51,7 +52,7 @@ static __always_inline __u64 maple_slot(struct walk_state *s, __u64 end)
 	return index;
 }
 
-/* The next entry below node `entry`, or 0. */
+/* The next entry below node `entry`; 0: none; NODE_GONE if the node cannot be used any more. */
 static __always_inline __u64 maple_step(struct walk_state *s, __u64 entry, __u64 *ret_type)
 {
 	__u64 node = entry & ~0xffULL, type = (entry >> 3) & 0xf, end, first;
@@ -60,9 +61,9 @@ static __always_inline __u64 maple_step(struct walk_state *s, __u64 entry, __u64
 	if (type != MAPLE_LEAF_64 && type != MAPLE_RANGE_64 && type != MAPLE_ARANGE_64)
 		return 0;
 	if (bpf_probe_read_kernel(s->node, sizeof(s->node), (void *)node))
-		return 0;
+		return NODE_GONE;
 	if ((s->node[0] & ~0xffULL) == node)
-		return 0; /* dead */
+		return NODE_GONE; /* dead */
 	if (type == MAPLE_ARANGE_64) {
 		first = 10;
 		end = s->node[30] & 0xff;
@@ -73,7 +74,7 @@ static __always_inline __u64 maple_step(struct walk_state *s, __u64 entry, __u64
 	return s->node[(first + maple_slot(s, end)) & 31];
 }
 
-/* Candidate VMA for s->addr in s->node[0] (0: none); not yet verified. */
+/* Candidate VMA for s->addr in s->node[0] (0: none, or VMA_BUSY); not yet verified. */
 __noinline int vma_find_maple(__u32 context)
 {
 	struct walk_state *s;
@@ -101,7 +102,7 @@ __noinline int vma_find_maple(__u32 context)
 		}
 	}
 	s->node[0] = 0;
-	return VMA_NONE;
+	return entry == NODE_GONE ? VMA_BUSY : VMA_NONE;
 }
 
 /* The same in a red-black tree sorted by address. */
@@ -171,7 +172,7 @@ static __always_inline bool vma_verify(struct walk_state *s, struct vm_area_stru
 __noinline int vma_find(__u32 context)
 {
 	struct walk_state *s = walk_state(context);
-	int seen = 0;
+	bool busy = false;
 
 	if (!s)
 		return VMA_NONE;
@@ -180,13 +181,11 @@ __noinline int vma_find(__u32 context)
 				    ? vma_find_maple(context)
 				    : vma_find_rb(context);
 
-		if (found == VMA_FOUND) {
-			seen = 1;
-			if (vma_verify(s, (struct vm_area_struct *)s->node[0]))
-				return VMA_FOUND;
-		}
+		if (found == VMA_FOUND && vma_verify(s, (struct vm_area_struct *)s->node[0]))
+			return VMA_FOUND;
+		busy = busy || found != VMA_NONE;
 	}
-	return seen ? VMA_BUSY : VMA_NONE;
+	return busy ? VMA_BUSY : VMA_NONE;
 }
 
 #endif

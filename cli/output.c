@@ -98,7 +98,8 @@ static int open_output(const char *path, char *temporary, size_t size)
 	} else {
 		if ((size_t)snprintf(temporary, size, "%s.tmp", path) >= size)
 			return -ENAMETOOLONG;
-		fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+		unlink(temporary); /* a left-over has another's owner or mode */
+		fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	}
 	return fd < 0 ? -errno : fd;
 }
@@ -115,7 +116,8 @@ int output_write(const struct profile *p, const char *path, uint64_t *ret_bytes)
 		return -EINVAL;
 	if (strcmp(path, "-") == 0) {
 		err = write_format(p, format, sink);
-		*ret_bytes = out.bytes;
+		if (!err)
+			*ret_bytes = out.bytes;
 		return err;
 	}
 	out.fd = open_output(path, temporary, sizeof(temporary));

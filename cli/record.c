@@ -88,7 +88,10 @@ static int add_targets(struct agent *agent, const struct record_target *target,
 
 		if (err) {
 			snprintf(reason, size, "--pid %d: %s", target->pids[i],
-				 err == -ESRCH ? "no such process" : strerror(-err));
+				 err == -ESRCH	  ? "no such process"
+				 : err == -ECHILD ? "is a thread; give its process (Tgid in its "
+						    "/proc status)"
+						  : strerror(-err));
 			return err;
 		}
 	}

@@ -14,7 +14,14 @@
 #include "agent/collect/kernel_quirks.h"
 #include "base/proc.h"
 
-enum { VERIFIER_LOG_BYTES = 1 << 20, VERIFIER_TAIL_LINES = 6 };
+enum { VERIFIER_LOG_BYTES = 256 << 10, VERIFIER_TAIL_LINES = 6, MAX_PROGRAMS = 8 };
+
+/* Of each program, when a load is repeated to learn the cause. */
+struct verifier_logs {
+	const char *names[MAX_PROGRAMS];
+	char *texts[MAX_PROGRAMS];
+	size_t count;
+};
 
 /* libbpf speaks only through return codes here; its text would bypass the one-line rule. */
 static int libbpf_quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -52,9 +59,18 @@ static bool has_cap_bpf(void)
 }
 
 /* One line (with the verifier's last words behind it, if it spoke) for a failed load. */
-static void explain_load(int err, const char *log, char *reason, size_t size)
+static void explain_load(int err, const struct verifier_logs *logs, char *reason, size_t size)
 {
+	const char *name = "", *log = "";
 	struct utsname kernel;
+
+	/* The verifier speaks only of the program that it refused. */
+	for (size_t i = 0; i < logs->count; i++) {
+		if (logs->texts[i][0]) {
+			name = logs->names[i];
+			log = logs->texts[i];
+		}
+	}
 
 	uname(&kernel);
 	if (is_privilege_error(err) && !has_cap_bpf())
@@ -66,9 +82,9 @@ static void explain_load(int err, const char *log, char *reason, size_t size)
 			 "bpf: kernel %s has no type information; sonde needs "
 			 "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)", kernel.release);
 	else
-		snprintf(reason, size, "bpf: kernel %s refused program sonde_on_cpu: %s%s%s",
-			 kernel.release, strerror(-err), log[0] ? "; the verifier's last words:" : "",
-			 log_tail(log));
+		snprintf(reason, size, "bpf: kernel %s refused %s%s: %s%s%s", kernel.release,
+			 name[0] ? "program " : "the programs or maps", name, strerror(-err),
+			 log[0] ? "; the verifier's last words:" : "", log_tail(log));
 }
 
 static void fill_settings(struct collect *c)
@@ -83,7 +99,7 @@ static void fill_settings(struct collect *c)
 	s->keep_idle = c->options.keep_idle;
 	s->thread_names = c->options.thread_names;
 	s->kernel_stacks = 1;
-	s->user_stacks = !kernel_user_reads_may_hang(kernel.release);
+	s->user_stacks = !kernel_user_reads_may_hang(kernel.release, kernel.version);
 	s->page_shift = (__u32)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
 		s->seed = (__u64)getpid() << 32 ^ (__u64)(uintptr_t)s;
@@ -98,46 +114,49 @@ static void choose_programs(struct collect *c)
 	bpf_program__set_autoload(c->skel->progs.sonde_free, follow);
 }
 
-static int load_once(struct collect *c, char *log)
+static void take_logs(struct sonde_bpf *skel, struct verifier_logs *logs)
 {
-	int err;
+	struct bpf_program *prog;
 
+	bpf_object__for_each_program(prog, skel->obj) {
+		char *text = logs->count < MAX_PROGRAMS ? calloc(1, VERIFIER_LOG_BYTES) : NULL;
+
+		if (!text)
+			return;
+		logs->names[logs->count] = bpf_program__name(prog);
+		logs->texts[logs->count++] = text;
+		bpf_program__set_log_buf(prog, text, VERIFIER_LOG_BYTES);
+	}
+}
+
+static int load_once(struct collect *c, struct verifier_logs *logs)
+{
 	c->skel = sonde_bpf__open();
 	if (!c->skel)
 		return -errno;
 	fill_settings(c);
 	choose_programs(c);
-	if (log)
-		bpf_program__set_log_buf(c->skel->progs.sonde_on_cpu, log, VERIFIER_LOG_BYTES);
-	err = sonde_bpf__load(c->skel);
-	if (err) {
-		sonde_bpf__destroy(c->skel);
-		c->skel = NULL;
-	}
-	return err;
+	if (logs)
+		take_logs(c->skel, logs);
+	return sonde_bpf__load(c->skel);
 }
 
 /* Loads without a log, since a log costs time and may itself fail; a second try tells why. */
 static int load(struct collect *c, char *reason, size_t reason_size)
 {
-	char *log;
-	int err, again;
+	struct verifier_logs logs = { 0 };
+	int err;
 
 	libbpf_set_print(libbpf_quiet);
 	err = load_once(c, NULL);
 	if (!err)
 		return 0;
-	log = calloc(1, VERIFIER_LOG_BYTES);
-	again = log ? load_once(c, log) : err;
-	if (again) {
-		explain_load(err, log ? log : "", reason, reason_size);
-		free(log);
-		return err;
-	}
-	/* The log buffer belongs to us, yet the loaded object no longer needs it. */
-	bpf_program__set_log_buf(c->skel->progs.sonde_on_cpu, NULL, 0);
-	free(log);
-	return 0;
+	sonde_bpf__destroy(c->skel);
+	load_once(c, &logs);
+	explain_load(err, &logs, reason, reason_size);
+	for (size_t i = 0; i < logs.count; i++)
+		free(logs.texts[i]);
+	return err;
 }
 
 static int make_barrier(struct collect *c)
@@ -239,8 +258,10 @@ int collect_add_target(struct collect *c, pid_t pid)
 {
 	__u32 tgid = (__u32)pid;
 	uint64_t ticks;
-	int err = proc_start_ticks("/proc", tgid, &ticks);
+	int err = proc_is_process("/proc", tgid);
 
+	if (!err)
+		err = proc_start_ticks("/proc", tgid, &ticks);
 	if (err)
 		return err;
 	return bpf_map__update_elem(c->skel->maps.targets, &tgid, sizeof(tgid), &ticks,

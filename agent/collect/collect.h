@@ -63,7 +63,7 @@ void collect_close(struct collect *c);
 
 /*
  * Adds a process (and, from now on, the children it makes) to the targets. -ESRCH if there is
- * none. Before or after collect_start.
+ * none, -ECHILD if it is a thread of another. Before or after collect_start.
  */
 int collect_add_target(struct collect *c, pid_t pid);
 

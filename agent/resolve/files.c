@@ -75,7 +75,7 @@ static int load_symbols(struct file_table *t, int fd, const struct sonde_file *r
 
 bool file_table_event(struct file_table *t, const struct event *event, uint32_t now)
 {
-	struct known_file *file, *have = known_get(&t->known, event->id, now);
+	struct known_file *file, *have = known_renew(&t->known, event->id, now);
 	struct target_file target;
 	bool retry;
 	int err;

@@ -189,8 +189,10 @@ static void push(struct resolver *r, struct frame_value value, struct sample_fra
 {
 	if (!value.location || frames->count >= MAX_SAMPLE_FRAMES)
 		return;
-	if (frames->count == 0)
+	if (frames->count == 0) {
+		frames->leaf_is_code = true;
 		frames->leaf_reason = value.reason;
+	}
 	frames->locations[frames->count++] = value.location;
 	r->totals.frames[value.reason] += frames->samples;
 }

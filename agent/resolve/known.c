@@ -55,6 +55,17 @@ void *known_get(struct known_table *t, uint64_t id, uint32_t now)
 	return entry->object;
 }
 
+void *known_renew(struct known_table *t, uint64_t id, uint32_t now)
+{
+	struct known *entry = map_find(&t->map, &id);
+
+	if (!entry)
+		return NULL;
+	entry->last_used = now;
+	entry->forgotten = 0;
+	return entry->object;
+}
+
 int forget_list_add(struct forget_list *list, uint64_t id)
 {
 	if (list->count == list->cap) {

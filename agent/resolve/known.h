@@ -38,6 +38,12 @@ int known_put(struct known_table *t, uint64_t id, void *object, uint32_t now);
 void *known_get(struct known_table *t, uint64_t id, uint32_t now);
 
 /*
+ * The same for a thing that was sent again: it also is no longer on its way to be forgotten,
+ * since the kernel side has just noted that it is known here.
+ */
+void *known_renew(struct known_table *t, uint64_t id, uint32_t now);
+
+/*
  * Ages the table after drain `now`. More than half full, it keeps things for two drains only.
  * An id that finds no room in the list stays until the next time.
  */

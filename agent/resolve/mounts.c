@@ -110,7 +110,9 @@ bool mount_translate(const struct mount *m, const char *path, char *out, size_t 
 	const char *point = strcmp(m->point, "/") == 0 ? "" : m->point;
 	int len;
 
-	if (strncmp(path, m->root, root_len) != 0 || path[root_len] != '/')
+	/* A single file can be mounted too: then root is the path itself. */
+	if (strncmp(path, m->root, root_len) != 0 ||
+	    (path[root_len] != '/' && !(root_len && path[root_len] == 0)))
 		return false;
 	len = snprintf(out, size, "%s%s", point, path + root_len);
 	return len > 0 && (size_t)len < size;

@@ -177,7 +177,7 @@ static void add_sample(struct resolver *r, const struct sample_frames *frames,
 	}
 	r->totals.samples += count->samples;
 	r->totals.weight += count->weight;
-	if (frames->count)
+	if (frames->leaf_is_code)
 		r->totals.leaf_frames[frames->leaf_reason] += count->samples;
 }
 

@@ -55,6 +55,7 @@ struct resolver {
 struct sample_frames {
 	uint32_t locations[MAX_SAMPLE_FRAMES];
 	uint32_t count;
+	bool leaf_is_code;           /* else it is a text frame */
 	enum sym_reason leaf_reason;
 	uint64_t samples; /* weight for the totals */
 };

@@ -71,7 +71,7 @@ static int put_process(struct task_tables *t, const struct event *event, uint32_
 	const struct sonde_process *record = event->process;
 	struct known_process *process;
 
-	if (known_get(&t->processes, event->id, now))
+	if (known_renew(&t->processes, event->id, now))
 		return 0; /* a repeat would only lose the perf map */
 	process = calloc(1, sizeof(*process));
 	if (!process)
