@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readable names by libiberty's demanglers, kept within bounds.
+ *
+ * Names come from files of tenants. The input is cut off at 4 KiB, libiberty's own limits on
+ * depth stay on (they also refuse C++ names of over 1,024 bytes), and as soon as the output
+ * passes 16 KiB we jump out of the demangler: a few dozen bytes of nested references can
+ * stand for more text than fits the machine.
+ */
+#include "symbolizer/demangle.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/demangle_guard.h"
+#include "symbolizer/sym_builder.h"
+#include "symbolizer/symbolizer.h"
+
+enum {
+	INPUT_MAX = 4096,
+	OUTPUT_MAX = 16 * 1024,
+	FLAGS = DMGL_PARAMS | DMGL_ANSI,
+};
+
+struct output {
+	char text[OUTPUT_MAX + 1];
+	size_t len;
+	bool is_over;
+	jmp_buf give_up;
+};
+
+/*
+ * Takes a piece of the output. While libiberty decodes a punycode identifier it holds memory
+ * that a jump would leak, and hands on single letters; whatever multiplies the output also
+ * writes punctuation, so we leave at that.
+ */
+static void take_output(const char *piece, size_t len, void *output_ptr)
+{
+	struct output *o = output_ptr;
+
+	if (len <= OUTPUT_MAX - o->len && !o->is_over) {
+		memcpy(o->text + o->len, piece, len);
+		o->len += len;
+		return;
+	}
+	o->is_over = true;
+	if (len > 4 || (len > 0 && ispunct((unsigned char)*piece) && *piece != '_'))
+		longjmp(o->give_up, 1);
+}
+
+typedef int (*demangler_fn)(const char *mangled, int options, demangle_callbackref callback,
+			    void *opaque);
+
+static int demangle_d(const char *mangled, int options, demangle_callbackref callback,
+		      void *opaque)
+{
+	char *text = demangle_d_is_safe(mangled) ? dlang_demangle(mangled, options) : NULL;
+	size_t len = text ? strlen(text) : 0;
+
+	if (len > 0 && len <= OUTPUT_MAX)
+		callback(text, len, opaque);
+	free(text);
+	return len > 0 && len <= OUTPUT_MAX;
+}
+
+static int demangle_rust(const char *mangled, int options, demangle_callbackref callback,
+			 void *opaque)
+{
+	return demangle_rust_is_safe(mangled) &&
+	       rust_demangle_callback(mangled, options, callback, opaque);
+}
+
+/* Tried in this order. Old Rust names look like C++, with a hash as the last part. */
+static const struct {
+	const char *prefix;
+	demangler_fn demangle;
+} demanglers[] = {
+	{ "_ZN", demangle_rust },
+	{ "_Z", cplus_demangle_v3_callback },
+	{ "___Z", cplus_demangle_v3_callback }, /* blocks of clang */
+	{ "_R", demangle_rust },
+	{ "_D", demangle_d },
+};
+
+/* Runs one demangler; false if it refuses, or if we gave up. */
+static bool run(demangler_fn demangle, const char *raw, struct output *o)
+{
+	o->len = 0;
+	o->is_over = false;
+	if (setjmp(o->give_up))
+		return false;
+	return demangle(raw, FLAGS, take_output, o) && o->len > 0 && !o->is_over;
+}
+
+bool sym_demangle(const char *raw, char *out, size_t size)
+{
+	struct output o;
+
+	if (raw[0] != '_' || size == 0 || strnlen(raw, INPUT_MAX + 1) > INPUT_MAX)
+		return false;
+	for (size_t i = 0; i < sizeof(demanglers) / sizeof(demanglers[0]); i++) {
+		size_t len;
+
+		if (strncmp(raw, demanglers[i].prefix, strlen(demanglers[i].prefix)) != 0 ||
+		    !run(demanglers[i].demangle, raw, &o))
+			continue;
+		len = o.len < size ? o.len : size - 1;
+		memcpy(out, o.text, len);
+		out[len] = 0;
+		return true;
+	}
+	return false;
+}
+
+/* Makes room for `size` bytes. */
+static bool reserve(struct sym_readable *readable, size_t size)
+{
+	char *bigger;
+
+	if (size <= readable->cap)
+		return true;
+	bigger = realloc(readable->text, size);
+	if (!bigger)
+		return false;
+	readable->text = bigger;
+	readable->cap = size;
+	return true;
+}
+
+const char *sym_readable_name(struct sym_readable *readable, const char *raw, bool no_demangle)
+{
+	char demangled[OUTPUT_MAX + 1], plain[INPUT_MAX + 1];
+	size_t len = sym_unversioned_length(raw);
+	bool is_versioned = raw[len] != 0;
+	const char *result = raw;
+
+	if (no_demangle && !is_versioned)
+		return raw;
+	if (raw[0] == '_' && !no_demangle && len <= INPUT_MAX) {
+		memcpy(plain, raw, len);
+		plain[len] = 0;
+		if (sym_demangle(plain, demangled, sizeof(demangled))) {
+			result = demangled;
+			len = strlen(demangled);
+		}
+	}
+	if (result == raw && !is_versioned)
+		return raw;
+	if (!reserve(readable, len + 1))
+		return raw;
+	memcpy(readable->text, result, len);
+	readable->text[len] = 0;
+	return readable->text;
+}
+
+void sym_readable_fini(struct sym_readable *readable)
+{
+	free(readable->text);
+	*readable = (struct sym_readable){ 0 };
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernel symbols from lines like "ffffffffc0a01000 t nf_hook\t[nf_tables]".
+ *
+ * Each name is kept with its module's name right behind it; for the kernel proper that is
+ * empty. There are no sizes: a symbol reaches to the next one of its module. The last one
+ * before another module gets the rest of its page and one more, as in perf.
+ */
+#include "symbolizer/kallsyms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/parse.h"
+#include "symbolizer/build_id.h"
+#include "symbolizer/demangle.h"
+#include "symbolizer/line_reader.h"
+#include "symbolizer/sym_builder.h"
+#include "symbolizer/sym_table.h"
+
+enum {
+	FILE_MAX = 128 * 1024 * 1024,
+	KEPT_MAX = 64 * 1024 * 1024,
+	MODULE_NAME_MAX = 64, /* with brackets and NUL; the kernel's own limit is 56 */
+	KERNEL_NAME_MAX = 1024,
+	NOTES_MAX = 64 * 1024,
+	TAIL = 2 * 4096,
+};
+
+struct sym_kernel {
+	struct sym_table symbols;
+	struct sym_readable *readable;
+};
+
+struct parser {
+	struct sym_builder b;
+	uint64_t hidden; /* text symbols with address 0 */
+};
+
+struct line {
+	uint64_t addr;
+	char type;
+	const char *name;
+	size_t name_len;
+	char module[MODULE_NAME_MAX]; /* "[name]" or "" */
+};
+
+/* "\t[module]", as it stands; anything else is no module. */
+static void parse_module(const char *p, const char *end, char *ret_module)
+{
+	size_t len;
+
+	while (p < end && (*p == '\t' || *p == ' '))
+		p++;
+	len = (size_t)(end - p);
+	if (len < 3 || len >= MODULE_NAME_MAX || *p != '[' || end[-1] != ']' ||
+	    memchr(p, 0, len))
+		len = 0;
+	memcpy(ret_module, p, len);
+	ret_module[len] = 0;
+}
+
+static bool parse_line(const char *p, size_t len, struct line *ret)
+{
+	const char *end = p + len;
+
+	p = parse_digits(p, end, 16, &ret->addr);
+	if (!p || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+		return false;
+	ret->type = p[1];
+	ret->name = p += 3;
+	while (p < end && *p != '\t' && *p != ' ' && *p != 0)
+		p++;
+	ret->name_len = (size_t)(p - ret->name);
+	parse_module(p, end, ret->module);
+	return ret->name_len > 0 && ret->name_len <= KERNEL_NAME_MAX;
+}
+
+static uint8_t rank_of(char type)
+{
+	bool is_weak = type == 'W' || type == 'w';
+
+	return SYM_RANK_TYPED | (is_weak ? 0 : SYM_RANK_STRONG) |
+	       (type == 'T' ? SYM_RANK_GLOBAL : 0);
+}
+
+/* A number that stands for the module, to tell it from its neighbours. */
+static uint16_t module_number(const char *module)
+{
+	return module[0] ? (uint16_t)hash_bytes(module, strlen(module)) | 1 : 0;
+}
+
+static int take_line(void *parser_ptr, const char *text, size_t len)
+{
+	struct parser *p = parser_ptr;
+	struct sym_candidate c = { 0 };
+	struct line line;
+	int err;
+
+	if (!parse_line(text, len, &line) || !strchr("tTwW", line.type))
+		return 0;
+	if (line.addr == 0) {
+		p->hidden++;
+		return 0;
+	}
+	c.addr = line.addr;
+	c.section = module_number(line.module);
+	c.rank = rank_of(line.type);
+	err = sym_builder_add_name(&p->b, line.name, line.name_len, line.module, &c.name);
+	return err ? err : sym_builder_add(&p->b, &c);
+}
+
+/* `err` is what the reading of lines gave. */
+static int finish(struct parser *p, int err, struct sym_kernel **ret_kernel)
+{
+	struct sym_kernel *kernel = NULL;
+
+	if (!err && p->b.count == 0)
+		err = p->hidden ? -EPERM : -ENODATA;
+	if (err)
+		goto out;
+	err = -ENOMEM;
+	kernel = calloc(1, sizeof(*kernel));
+	if (!kernel)
+		goto out;
+	kernel->readable = calloc(1, sizeof(*kernel->readable));
+	if (!kernel->readable)
+		goto out;
+	err = sym_builder_finish(&p->b, true, &kernel->symbols);
+	if (err)
+		goto out;
+	*ret_kernel = kernel;
+	kernel = NULL;
+out:
+	sym_builder_fini(&p->b);
+	sym_kernel_free(kernel);
+	return err;
+}
+
+static void start(struct parser *p)
+{
+	p->hidden = 0;
+	sym_builder_init(&p->b, SYM_INNERMOST_WINS, KEPT_MAX);
+	p->b.tail = TAIL;
+}
+
+int sym_kernel_load(const char *path, struct sym_kernel **ret_kernel)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint64_t too_long;
+	struct parser p;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	start(&p);
+	err = lines_of_fd(fd, FILE_MAX, take_line, &p, &too_long);
+	close(fd);
+	return finish(&p, err, ret_kernel);
+}
+
+int sym_kernel_parse(const char *text, size_t len, struct sym_kernel **ret_kernel)
+{
+	uint64_t too_long;
+	struct parser p;
+	int err;
+
+	start(&p);
+	err = lines_of_text(text, len, take_line, &p, &too_long);
+	return finish(&p, err, ret_kernel);
+}
+
+void sym_kernel_free(struct sym_kernel *kernel)
+{
+	if (!kernel)
+		return;
+	sym_table_fini(&kernel->symbols);
+	if (kernel->readable)
+		sym_readable_fini(kernel->readable);
+	free(kernel->readable);
+	free(kernel);
+}
+
+size_t sym_kernel_bytes(const struct sym_kernel *kernel)
+{
+	return sizeof(*kernel) + sizeof(*kernel->readable) + kernel->readable->cap +
+	       sym_table_bytes(&kernel->symbols);
+}
+
+enum sym_reason sym_kernel_find(const struct sym_kernel *kernel, uint64_t addr,
+				struct sym_hit *ret_hit)
+{
+	struct sym_found found;
+	const char *module;
+
+	if (!sym_table_find(&kernel->symbols, addr, &found))
+		return SYM_NOT_COVERED;
+	module = found.name + strlen(found.name) + 1;
+	*ret_hit = (struct sym_hit){
+		.name = sym_readable_name(kernel->readable, found.name, false),
+		.raw_name = found.name,
+		.module = *module ? module : "[kernel.kallsyms]",
+		.start = found.start,
+	};
+	return SYM_OK;
+}
+
+int sym_kernel_build_id(const char *notes_path, char *ret_hex, size_t size)
+{
+	char hex[BUILD_ID_HEX_SIZE] = "";
+	struct buf notes;
+	int err;
+
+	if (size == 0)
+		return -EINVAL;
+	buf_init(&notes, NOTES_MAX);
+	err = file_read_path(notes_path, &notes);
+	if (!err && !build_id_in_notes(notes.data, notes.len, hex))
+		hex[0] = 0;
+	if (!err && strlen(hex) >= size)
+		err = -ENOSPC;
+	if (!err)
+		memcpy(ret_hex, hex, strlen(hex) + 1);
+	buf_fini(&notes);
+	return err;
+}

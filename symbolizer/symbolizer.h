@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses in, names out. The one header of this folder that others include.
+ *
+ * Knows ELF, /proc/kallsyms and perf maps; knows nothing of BPF, profiles or agents. All
+ * input is foreign (tenants control their files): every reader is bounded, and bad input
+ * gives a reason, never a wrong name. Nothing here is thread-safe, logs, or maps a file.
+ *
+ * Objects: sym_file (one ELF file), sym_kernel (kallsyms), sym_perfmap (a JIT's perf-PID.map).
+ */
+#ifndef SYMBOLIZER_SYMBOLIZER_H
+#define SYMBOLIZER_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Why an address has, or has not, a name. id, text. */
+#define SYM_REASONS(X) \
+	X(SYM_OK, "named") \
+	X(SYM_NO_SYMBOLS, "no symbols in the file or its debug file") \
+	X(SYM_NOT_COVERED, "no symbol covers the address") \
+	X(SYM_NO_SEGMENT, "offset is in no executable segment") \
+	X(SYM_BAD_ELF, "file is not a valid ELF file") \
+	X(SYM_NO_FILE, "file could not be opened") \
+	X(SYM_FILE_CHANGED, "file was changed or replaced") \
+	X(SYM_NO_JIT_MAP, "no perf map for JIT code") \
+	X(SYM_NO_KALLSYMS, "kernel addresses are hidden (kptr_restrict)") \
+	X(SYM_NO_MEMORY, "over the memory bound")
+
+enum sym_reason {
+#define X(id, text) id,
+	SYM_REASONS(X)
+#undef X
+	SYM_REASON_COUNT
+};
+
+const char *sym_reason_text(enum sym_reason reason);
+
+/* A found symbol. The strings belong to the object asked and last until the next call on it. */
+struct sym_hit {
+	const char *name;     /* readable: demangled where it can be, version suffix cut */
+	const char *raw_name; /* as it stands in the symbol table */
+	const char *module;   /* sym_kernel only: "[kernel.kallsyms]", "[ext4]", "[bpf]" ... */
+	uint64_t start;       /* first address of the symbol, in the space asked */
+};
+
+/* ---- ELF files ---- */
+
+struct sym_file;
+
+struct sym_file_options {
+	const char *debug_dir; /* usually "/usr/lib/debug"; NULL: look for no debug file */
+	size_t max_bytes;      /* bound on the memory kept for this file; 0: 64 MiB */
+	bool no_demangle;
+};
+
+/*
+ * Reads all that is needed of the ELF file behind `fd` (which is only borrowed, and read by
+ * pread): build-id, program headers, function symbols of .symtab and .dynsym (by PT_DYNAMIC
+ * if there are no section headers), and of <debug_dir>/.build-id/xx/rest.debug if the file
+ * has no .symtab and that file carries the same build-id. A file without symbols loads well.
+ * Errors: -ENOEXEC (no ELF), -EBADMSG (damaged), -ENOMEM, -EFBIG (over max_bytes), -EIO.
+ * Cost: a few ms per 100,000 symbols.
+ */
+int sym_file_load(int fd, const struct sym_file_options *options, struct sym_file **ret_file);
+
+/* The vDSO of this process, which is that of every native process of this kernel. */
+int sym_file_load_vdso(const struct sym_file_options *options, struct sym_file **ret_file);
+
+void sym_file_free(struct sym_file *file);
+
+/*
+ * GNU build-id in lower-case hex; without one (or all zeros) the Go build id's hash or a hash
+ * of content and size, hex too: never empty, equal for equal files only. Lives with `file`.
+ */
+const char *sym_file_build_id(const struct sym_file *file);
+
+/* Whether sym_file_build_id is the GNU build-id as it stands in the file. */
+bool sym_file_has_gnu_build_id(const struct sym_file *file);
+
+/* Bytes of memory that this object holds. */
+size_t sym_file_bytes(const struct sym_file *file);
+
+/*
+ * File offset to ELF virtual address, by the executable PT_LOAD that holds the offset
+ * (else any PT_LOAD). False if none does.
+ */
+bool sym_file_vaddr(const struct sym_file *file, uint64_t file_off, uint64_t *ret_vaddr);
+
+/*
+ * The function that covers the ELF virtual address `vaddr`. Size > 0: the address must be
+ * inside; size 0: up to the next symbol of the same section. Between aliases: perf's rules
+ * (non-weak, global, fewer leading underscores, longer), then strcmp: always the same choice.
+ * About 50 ns plus demangling.
+ */
+enum sym_reason sym_file_find(struct sym_file *file, uint64_t vaddr, struct sym_hit *ret_hit);
+
+/* ---- kernel ---- */
+
+struct sym_kernel;
+
+/*
+ * Reads kallsyms (path: usually "/proc/kallsyms"): text symbols of the kernel, its modules and
+ * BPF programs. -EPERM if all addresses are zero (kptr_restrict). About 50 ms, 6 MB.
+ */
+int sym_kernel_load(const char *path, struct sym_kernel **ret_kernel);
+void sym_kernel_free(struct sym_kernel *kernel);
+size_t sym_kernel_bytes(const struct sym_kernel *kernel);
+
+/* Sizes are not known: the nearest lower text symbol, within the same module's symbols. */
+enum sym_reason sym_kernel_find(const struct sym_kernel *kernel, uint64_t addr,
+				struct sym_hit *ret_hit);
+
+/* The kernel's GNU build-id in hex, from notes (usually "/sys/kernel/notes"); "" if unknown. */
+int sym_kernel_build_id(const char *notes_path, char *ret_hex, size_t size);
+
+/* ---- JIT code ---- */
+
+struct sym_perfmap;
+
+/*
+ * Opens <proc_root>/<pid>/root/tmp/perf-<ns_pid>.map, where ns_pid is the process id inside the
+ * target's innermost pid namespace, and reads it whole. Only a regular file owned by `uid` or
+ * root is read, no link is followed out of the target's root, at most 64 MiB. Lines are "START
+ * SIZE name" in hex with or without 0x; bad lines are skipped and counted; a later line
+ * wins over an earlier one that it overlaps. -ENOENT if there is none, -EPERM if it is not to
+ * be trusted, or another -errno. proc_root is usually "/proc".
+ */
+int sym_perfmap_load(const char *proc_root, uint32_t pid, uint32_t ns_pid, uid_t uid,
+		     struct sym_perfmap **ret_map);
+
+/* The same from memory (tests, fuzzing). */
+int sym_perfmap_parse(const char *text, size_t len, struct sym_perfmap **ret_map);
+void sym_perfmap_free(struct sym_perfmap *map);
+size_t sym_perfmap_bytes(const struct sym_perfmap *map);
+uint64_t sym_perfmap_bad_lines(const struct sym_perfmap *map);
+
+/* True if the file has changed (size or mtime) since it was read: load it again. */
+bool sym_perfmap_is_stale(const struct sym_perfmap *map);
+
+enum sym_reason sym_perfmap_find(struct sym_perfmap *map, uint64_t addr, struct sym_hit *ret_hit);
+
+/* ---- names ---- */
+
+/*
+ * A readable form of a mangled C++ (_Z), Rust (legacy and v0) or D name, written into `out`
+ * (cut to size). Returns false, and leaves `out` alone, if it is not mangled or too large to
+ * try (input over 4 KiB, output over 16 KiB). Bounded in time and depth.
+ */
+bool sym_demangle(const char *raw, char *out, size_t size);
+
+#endif

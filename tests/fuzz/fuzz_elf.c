@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: ELF files. Whatever loads must have an id, and answer each look-up with a name
+ * that begins at or below the address, or a reason.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "symbolizer/sym_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_find(struct sym_file *file, uint64_t vaddr)
+{
+	struct sym_hit hit;
+	enum sym_reason reason = sym_file_find(file, vaddr, &hit);
+
+	assert(reason >= 0 && reason < SYM_REASON_COUNT);
+	if (reason != SYM_OK)
+		return;
+	assert(hit.start <= vaddr && hit.name[0] && hit.raw_name[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct sym_file_options options = { .max_bytes = 1024 * 1024 };
+	struct sym_file *file;
+	uint64_t vaddr;
+
+	if (sym_file_load_image(data, size, &options, &file))
+		return 0;
+	assert(strlen(sym_file_build_id(file)) >= 2);
+	assert(sym_file_bytes(file) < 2 * options.max_bytes);
+	for (uint64_t off = 0; off < size; off += 16) {
+		if (sym_file_vaddr(file, off, &vaddr))
+			check_find(file, vaddr);
+	}
+	check_find(file, 0);
+	check_find(file, UINT64_MAX);
+	sym_file_free(file);
+	return 0;
+}
