@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde report FILE`: a profile as text, in the shape that users of perf report --stdio know:
+ * a table of overheads, or call trees, or folded stacks. Reads any pprof file, plain, gzip or
+ * zstd, whoever wrote it. What is left out of the output (--percent-limit, thin branches) is
+ * summed up in a line of its own.
+ */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct report_options {
+	const char *path;        /* "-" is standard input */
+	const char *sort;        /* keys with commas; NULL: "comm,dso,sym" */
+	bool children;           /* also count what a function called */
+	const char *call_graph;  /* NULL, "caller" (from the outside in) or "callee" */
+	double percent_limit;    /* rows below are summed in one line; 0: all rows */
+	const char *comm, *dso, *sym, *pid; /* NULL or a list with commas; a last * matches any rest */
+	bool folded;             /* folded stacks in place of the table */
+	const char *sample_type; /* name; NULL: the file's default, else its last */
+	bool no_header;          /* without the lines about the file */
+};
+
+/* Returns the exit status: 0, or 1 after one line on `err`. */
+int report_run(const struct report_options *options, FILE *out, FILE *err);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel symbols, from samples of the file's format and from this machine's kernel. */
+#include "elf_lab.h"
+#include "symbolizer/kallsyms.h"
+#include "symbolizer/symbolizer.h"
+
+static const char sample[] =
+	"0000000000000000 A fixed_percpu_data\n"
+	"0000000000001000 A cpu_debug_store\n"
+	"ffffffff81000000 T startup_64\n"
+	"ffffffff81000000 T _stext\n"
+	"ffffffff81000000 T _text\n"
+	"ffffffff81000060 W arch_weak\n"
+	"ffffffff81000060 t __local_name\n"
+	"ffffffff81000060 T global_name\n"
+	"ffffffff81000100 t do_work.constprop.0\n"
+	"ffffffff81000180 D not_text\n"
+	"ffffffff81000200 T _RNvNtC6kernel5print9call_func\n"
+	"ffffffff81c00000 r rodata\n"
+	"ffffffffc0000000 t nf_hook\t[nf_tables]\n"
+	"ffffffffc0000040 t nf_last\t[nf_tables]\n"
+	"ffffffffc0000f00 T ext4_first\t[ext4]\n"
+	"ffffffffc0009000 t bpf_prog_6deef7357e7b4530_sd_fw\t[bpf]\n"
+	"ffffffffc0009400 t bpf_trampoline_64\t[bpf]\n"
+	"garbage\n\nffffffffc000a000 t\nffffffffc000a000 tx y\nzz t name\n";
+
+static struct sym_kernel *parse(const char *text)
+{
+	struct sym_kernel *kernel = NULL;
+
+	assert_int_equal(sym_kernel_parse(text, strlen(text), &kernel), 0);
+	return kernel;
+}
+
+/* "name module" at an address. */
+static const char *at(const struct sym_kernel *kernel, uint64_t addr)
+{
+	static char text[256];
+	struct sym_hit hit;
+
+	if (sym_kernel_find(kernel, addr, &hit) != SYM_OK)
+		return "-";
+	assert_true(hit.start <= addr);
+	snprintf(text, sizeof(text), "%s %s", hit.name, hit.module);
+	return text;
+}
+
+static void kernel_proper(void **state)
+{
+	struct sym_kernel *k = parse(sample);
+
+	assert_string_equal(at(k, 0), "-");
+	assert_string_equal(at(k, 0x1000), "-");
+	assert_string_equal(at(k, 0xffffffff80ffffff), "-");
+	/* No leading underscore is better. */
+	assert_string_equal(at(k, 0xffffffff81000005), "startup_64 [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff81000060), "global_name [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff8100017f), "do_work.constprop.0 [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff81000190), "do_work.constprop.0 [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff81000200), "kernel::print::call_func [kernel.kallsyms]");
+	assert_string_equal(at(k, 0x7fffffffffff), "-");
+	sym_kernel_free(k);
+}
+
+static void modules_and_bpf(void **state)
+{
+	struct sym_kernel *k = parse(sample);
+
+	assert_string_equal(at(k, 0xffffffffc0000010), "nf_hook [nf_tables]");
+	assert_string_equal(at(k, 0xffffffffc0000040), "nf_last [nf_tables]");
+	assert_string_equal(at(k, 0xffffffffc0000eff), "nf_last [nf_tables]");
+	assert_string_equal(at(k, 0xffffffffc0000f00), "ext4_first [ext4]");
+	/* The last one of a module ends with the page after its own. */
+	assert_string_equal(at(k, 0xffffffffc0002eff), "ext4_first [ext4]");
+	assert_string_equal(at(k, 0xffffffffc0002fff), "-");
+	assert_string_equal(at(k, 0xffffffffc0009001), "bpf_prog_6deef7357e7b4530_sd_fw [bpf]");
+	assert_string_equal(at(k, 0xffffffffc0009400), "bpf_trampoline_64 [bpf]");
+	assert_string_equal(at(k, 0xffffffffc000f000), "-");
+	assert_string_equal(at(k, UINT64_MAX), "-");
+	sym_kernel_free(k);
+}
+
+static void hidden_addresses(void **state)
+{
+	static const char hidden[] = "0000000000000000 A percpu\n0000000000000000 T _text\n"
+				     "0000000000000000 t hook\t[mod]\n";
+	struct sym_kernel *k = NULL;
+
+	assert_int_equal(sym_kernel_parse(hidden, strlen(hidden), &k), -EPERM);
+	assert_int_equal(sym_kernel_parse("", 0, &k), -ENODATA);
+	assert_int_equal(sym_kernel_parse("text\n", 5, &k), -ENODATA);
+	assert_int_equal(sym_kernel_load("/nonexistent", &k), -ENOENT);
+	assert_null(k);
+	sym_kernel_free(NULL);
+}
+
+static void odd_modules(void **state)
+{
+	struct sym_kernel *k = parse("1000 t a\t[]\n2000 t b\t[x\n3000 t c [y]\n"
+				     "4000 t d\t[0123456789012345678901234567890123456789"
+				     "012345678901234567890123456789]\n");
+
+	assert_string_equal(at(k, 0x1000), "a [kernel.kallsyms]");
+	assert_string_equal(at(k, 0x2000), "b [kernel.kallsyms]");
+	assert_string_equal(at(k, 0x3000), "c [y]");
+	assert_string_equal(at(k, 0x4000), "d [kernel.kallsyms]");
+	sym_kernel_free(k);
+}
+
+static void this_kernel(void **state)
+{
+	struct sym_kernel *k = NULL;
+	int err = sym_kernel_load("/proc/kallsyms", &k);
+	uint64_t addr;
+	char line[64];
+	FILE *grep;
+
+	if (err == -EPERM)
+		skip(); /* kptr_restrict */
+	assert_int_equal(err, 0);
+	grep = popen("awk '$3 == \"schedule\" { print $1 }' /proc/kallsyms", "r");
+	assert_non_null(fgets(line, sizeof(line), grep));
+	pclose(grep);
+	assert_int_equal(sscanf(line, "%lx", &addr), 1);
+	assert_string_equal(at(k, addr + 1), "schedule [kernel.kallsyms]");
+	assert_true(sym_kernel_bytes(k) < 16 << 20);
+	sym_kernel_free(k);
+}
+
+static void kernel_build_id(void **state)
+{
+	static const uint8_t notes[] = { 4, 0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 'X', 'e', 'n', 0, 1, 2, 0, 0,
+					 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0,
+					 0xde, 0xad, 0xbe, 0xef };
+	char hex[64] = "old";
+
+	lab_write("notes", notes, sizeof(notes));
+	assert_int_equal(sym_kernel_build_id("notes", hex, 8), -ENOSPC);
+	assert_string_equal(hex, "old");
+	assert_int_equal(sym_kernel_build_id("notes", hex, 9), 0);
+	assert_string_equal(hex, "deadbeef");
+	lab_write("notes", notes, sizeof(notes) - 1);
+	assert_int_equal(sym_kernel_build_id("notes", hex, sizeof(hex)), 0);
+	assert_string_equal(hex, "");
+	assert_int_equal(sym_kernel_build_id("missing", hex, sizeof(hex)), -ENOENT);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernel_proper),    cmocka_unit_test(modules_and_bpf),
+		cmocka_unit_test(hidden_addresses), cmocka_unit_test(odd_modules),
+		cmocka_unit_test(this_kernel),      cmocka_unit_test(kernel_build_id),
+	};
+
+	return cmocka_run_group_tests_name("kallsyms", tests, lab_open, lab_close);
+}
