@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+# sonde: build, test and run. `make help` lists the targets.
+#
+# Everything that is made lands in build/: one directory per flavour for objects (rel, san,
+# fuzz), gen/ for what is generated. V=1 shows commands, SAN=1 builds with sanitizers.
+
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2);)
+export PATH := $(PATH):/usr/sbin:/sbin
+
+BUILD ?= build
+GEN := $(BUILD)/gen
+PREFIX ?= /usr/local
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+
+# First of all the Debian packages that the goals need; NO_SETUP=1 leaves that out.
+GOALS := $(or $(MAKECMDGOALS),all)
+GROUPS := build $(if $(filter test test-live ci,$(GOALS)),test live) \
+	$(if $(filter unit bpf_host fuzz lint golden,$(GOALS)),test) \
+	$(if $(filter test-vm,$(GOALS)),vm) $(if $(filter test-fresh,$(GOALS)),fresh) \
+	$(if $(filter bench,$(GOALS)),bench)
+ifneq ($(if $(NO_SETUP),,$(filter-out help clean format,$(GOALS))),)
+ifneq ($(shell CLANG='$(CLANG)' tools/setup $(GROUPS) >&2 || echo failed),)
+$(error packages are missing)
+endif
+endif
+
+CLANG ?= $(firstword $(foreach c,clang-14 clang,$(if $(shell command -v $(c)),$(c))) clang-14)
+BPFTOOL ?= bpftool
+
+CFLAGS_BASE := -std=gnu17 -D_GNU_SOURCE -I. -I$(GEN) -g -Wall -Wextra -Wshadow -Wstrict-prototypes \
+	-Wmissing-prototypes -Wvla -Wno-unused-parameter -MMD -MP
+CFLAGS_rel := -O2 -fno-omit-frame-pointer
+SANITIZE := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fsanitize=address,undefined
+CFLAGS_san := $(SANITIZE)
+CFLAGS_fuzz := $(SANITIZE),fuzzer-no-link
+CC_rel = $(CC)
+CC_san = $(CC)
+CC_fuzz = $(CLANG)
+
+# Layers, highest first: an archive each. main() is apart, so that tests can link all the rest.
+LAYERS := prog proto symbolizer base
+SRC_base := $(wildcard base/*.c)
+SRC_symbolizer := $(wildcard symbolizer/*.c)
+SRC_proto := $(wildcard proto/*.c)
+SRC_prog := $(filter-out agent/main.c,$(wildcard agent/*.c agent/*/*.c cli/*.c))
+# The definitions of the shared maps first: the linker wants them before their uses.
+BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c))
+LIBS := -lzstd -lz -l:libiberty.a
+PROG_LIBS := -lbpf -lelf $(LIBS)
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+all: $(BUILD)/sonde$(if $(filter 1,$(SAN)),-san) $(GEN)/bpf.insns
+static: $(BUILD)/sonde-static
+san: $(BUILD)/sonde-san
+
+# --- objects, once per flavour ---------------------------------------------------------------
+
+# A file that holds the flags in use: objects are rebuilt when these change.
+define remember
+	@mkdir -p $(@D); echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
+endef
+
+define flavour
+$(BUILD)/$(1)/flags: FORCE
+	$$(call remember,$(CC_$(1)) $(CFLAGS_BASE) $(CFLAGS_$(1)) $(CFLAGS))
+
+$(BUILD)/$(1)/%.o: %.c $(BUILD)/$(1)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$<)$$(CC_$(1)) $$(CFLAGS_BASE) $$(CFLAGS_$(1)) $$(CFLAGS) -c -o $$@ $$<
+
+$(foreach l,$(LAYERS),
+$(BUILD)/$(1)/$(l).a: $(SRC_$(l):%.c=$(BUILD)/$(1)/%.o)
+	$$(call say,AR,$$@)rm -f $$@ && ar rcs $$@ $$^
+)
+
+$(SRC_prog:%.c=$(BUILD)/$(1)/%.o): | $(GEN)/sonde.skel.h
+endef
+$(foreach f,rel san fuzz,$(eval $(call flavour,$(f))))
+
+# --- BPF: one object per file and architecture, joined, then a skeleton ----------------------
+
+BPF_FLAGS := -target bpf -O2 -g -mcpu=v3 -Wall -Wno-missing-declarations -MMD -MP
+BPF_INC_x86_64 := -D__TARGET_ARCH_x86 -Ivmlinux/x86_64 -Ivmlinux -I.
+BPF_INC_arm64 := -D__TARGET_ARCH_arm64 -Ivmlinux/arm64 -Ivmlinux -I.
+
+define bpf_arch
+$(GEN)/$(1)/flags: FORCE
+	$$(call remember,$(CLANG) $(BPF_FLAGS) $(BPF_INC_$(1)))
+
+$(GEN)/$(1)/%.bpf.o: bpf/%.bpf.c $(GEN)/$(1)/flags
+	@mkdir -p $$(@D)
+	$$(call say,BPF,"$$< ($(1))")$$(CLANG) $$(BPF_FLAGS) $$(BPF_INC_$(1)) -c -o $$@ $$<
+
+$(GEN)/$(1)/sonde.o: $$(BPF_SRC:bpf/%.bpf.c=$(GEN)/$(1)/%.bpf.o)
+	$$(call say,BPFLINK,$$@)$$(BPFTOOL) gen object $$@ $$^
+endef
+$(foreach a,x86_64 arm64,$(eval $(call bpf_arch,$(a))))
+
+$(GEN)/sonde.skel.h: $(GEN)/x86_64/sonde.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name sonde_bpf > $@
+
+bpf: $(GEN)/sonde.skel.h
+bpf-arm64: $(GEN)/arm64/sonde.o
+
+# What the verifier had to walk for each program; says nothing where BPF cannot be loaded.
+$(BUILD)/tools/bpf_insns: tools/bpf_insns.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CFLAGS_BASE) $(CFLAGS_rel) -o $@ $< -lbpf -lelf -lz
+
+$(BUILD)/tools/bpf_insns-static: tools/bpf_insns.c
+	@mkdir -p $(@D)
+	$(call say,CC,"$< (static)")$(CC) $(CFLAGS_BASE) $(CFLAGS_rel) -static -o $@ $< -lbpf -lelf -lz
+
+$(GEN)/bpf.insns: $(GEN)/x86_64/sonde.o $(BUILD)/tools/bpf_insns
+	$(Q)$(BUILD)/tools/bpf_insns $< | tee $@
+
+# --- the program -----------------------------------------------------------------------------
+
+$(BUILD)/sonde: $(BUILD)/rel/agent/main.o $(LAYERS:%=$(BUILD)/rel/%.a)
+	$(call say,LD,$@)$(CC) $(CFLAGS_rel) $(LDFLAGS) -o $@ $^ $(PROG_LIBS)
+
+$(BUILD)/sonde-static: $(BUILD)/rel/agent/main.o $(LAYERS:%=$(BUILD)/rel/%.a)
+	$(call say,LD,$@)$(CC) $(CFLAGS_rel) $(LDFLAGS) -static -o $@ $^ $(PROG_LIBS)
+
+$(BUILD)/sonde-san: $(BUILD)/san/agent/main.o $(LAYERS:%=$(BUILD)/san/%.a)
+	$(call say,LD,$@)$(CC) $(CFLAGS_san) $(LDFLAGS) -o $@ $^ $(PROG_LIBS)
+
+# --- test programs ---------------------------------------------------------------------------
+
+# A test is linked with base and with the layers whose headers it includes (all of them if that
+# is agent/ or cli/), so that it builds whatever state the other layers are in.
+includes = $(patsubst tests/%.c,$(BUILD)/%,$(shell grep -lE '^.include "$(1)/' /dev/null $(2)))
+archives = $(filter %.a,$^) $(if $(filter %/prog.a,$^),$(PROG_LIBS),$(LIBS)) -lm
+
+# 1: flavour, 2: sources of tests
+define link_layers
+$(call includes,(agent|cli),$(2)): $(LAYERS:%=$(BUILD)/$(1)/%.a)
+$(patsubst $(BUILD)/%,$(BUILD)/$(1)/tests/%.o,$(call includes,(agent|cli),$(2))): | $(GEN)/sonde.skel.h
+$(call includes,proto,$(2)): $(BUILD)/$(1)/proto.a
+$(call includes,symbolizer,$(2)): $(BUILD)/$(1)/symbolizer.a
+$(2:tests/%.c=$(BUILD)/%): $(BUILD)/$(1)/base.a
+endef
+
+# Unit tests: tests/unit/test_<module>.c, each a cmocka program, with sanitizers.
+UNIT := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+$(eval $(call link_layers,san,$(UNIT:%=tests/unit/%.c)))
+
+$(BUILD)/unit/%: $(BUILD)/san/tests/unit/%.o
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS_san) -o $@ $< $(archives) -lcmocka
+
+unit: $(if $(T),$(BUILD)/unit/test_$(T),$(UNIT:%=$(BUILD)/unit/%))
+	$(Q)for t in $(if $(T),test_$(T),$(UNIT)); do $(BUILD)/unit/$$t || exit 1; done
+
+# Tests of BPF code compiled for the host: tests/bpf_host/test_<x>.c, linked with the other
+# files there, the stub helpers. By clang, since gcc knows no CO-RE builtins.
+HOST := $(patsubst tests/bpf_host/%.c,%,$(wildcard tests/bpf_host/test_*.c))
+HOST_STUBS := $(filter-out $(HOST:%=tests/bpf_host/%.c),$(wildcard tests/bpf_host/*.c))
+HOST_FLAGS := -std=gnu17 -D_GNU_SOURCE -g -Wall -MMD -MP $(SANITIZE) -Itests/bpf_host $(BPF_INC_x86_64)
+
+$(BUILD)/bpf_host/%.o: tests/bpf_host/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CLANG) $(HOST_FLAGS) -c -o $@ $<
+
+$(BUILD)/bpf_host/test_%: $(BUILD)/bpf_host/test_%.o $(HOST_STUBS:tests/%.c=$(BUILD)/%.o) $(BUILD)/san/base.a
+	$(call say,LD,$@)$(CLANG) $(SANITIZE) -o $@ $^ -lcmocka
+
+bpf_host: $(if $(T),$(BUILD)/bpf_host/test_$(T),$(HOST:%=$(BUILD)/bpf_host/%))
+	$(Q)for t in $(if $(T),test_$(T),$(HOST)); do $(BUILD)/bpf_host/$$t || exit 1; done
+
+# Fuzz targets: tests/fuzz/fuzz_<name>.c.
+FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 60
+$(eval $(call link_layers,fuzz,$(FUZZ:%=tests/fuzz/%.c)))
+
+$(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o
+	$(call say,LD,$@)$(CLANG) $(SANITIZE),fuzzer -o $@ $< $(archives)
+
+fuzz: $(if $(F),$(BUILD)/fuzz/fuzz_$(F),$(FUZZ:%=$(BUILD)/fuzz/%))
+	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh $(F)
+
+# Workloads with a known truth, for live tests, VMs and benchmarks.
+include $(wildcard tests/workloads/*.mk)
+workloads: $(WORKLOADS)
+
+$(BUILD)/vm/in_kernel: tests/vm/guest/in_kernel.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) -O2 -g -fno-omit-frame-pointer -Wall -static -o $@ $<
+
+# --- suites ----------------------------------------------------------------------------------
+
+TEST_BINS := $(UNIT:%=$(BUILD)/unit/%) $(HOST:%=$(BUILD)/bpf_host/%) $(FUZZ:%=$(BUILD)/fuzz/%)
+
+lint: $(GEN)/sonde.skel.h $(BUILD)/tools/bpf_insns
+	$(Q)CLANG=$(CLANG) tests/run lint
+test: all san bpf-arm64 workloads $(TEST_BINS)
+	$(Q)CLANG=$(CLANG) FUZZ_SECONDS=10 tests/run lint unit bpf_host golden fuzz live
+test-live: all san workloads
+	$(Q)tests/run live
+test-vm: static $(BUILD)/workloads/split-static $(BUILD)/vm/in_kernel $(BUILD)/tools/bpf_insns-static \
+	$(BUILD)/tools/bpf_insns
+	$(Q)tests/run vm
+test-fresh:
+	$(Q)tests/run fresh
+bench: all workloads
+	$(Q)tests/bench/run.sh
+
+# --- the rest --------------------------------------------------------------------------------
+
+run: all
+	$(BUILD)/sonde record -a -d 10 -o $(BUILD)/run.pb.gz
+	$(BUILD)/sonde report $(BUILD)/run.pb.gz | head -n 40
+
+install: all
+	install -D -m 755 $(BUILD)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
+	$(foreach m,$(wildcard docs/man/*.1 docs/*.1),install -D -m 644 $(m) \
+		$(DESTDIR)$(PREFIX)/share/man/man1/$(notdir $(m))$(newline))
+
+format:
+	clang-format-14 -i $(filter-out vmlinux/%,$(wildcard *.[ch] */*.[ch] */*/*.[ch]))
+
+define HELP
+make                 build/sonde (SAN=1: build/sonde-san), V=1 shows the commands
+make static          build/sonde-static: one static binary, runs on any node
+make run             record this machine for 10 s and show its hottest functions (root)
+make test [T=text]   everything but VMs; T: only the test programs with this text in their name
+make unit T=map      one unit test, its whole output; likewise bpf_host T=name
+make fuzz F=parse    one fuzz target, FUZZ_SECONDS=60
+make test-live       on this machine's kernel (root)
+make test-vm         on Debian's 5.10, 6.1, 6.12 and 7.2 kernels under QEMU
+make test-fresh      make run and make test in a fresh Debian 12 (root)
+make lint            layering, sizes, licences; each header by itself
+make bench           cost beside other profilers (root)
+make install         DESTDIR= PREFIX=/usr/local: program and man page
+make clean
+endef
+help:
+	@: $(info $(HELP))
+
+clean:
+	rm -rf $(BUILD)
+
+define newline
+
+
+endef
+
+FORCE:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+.PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm \
+	test-fresh bench run install format help clean FORCE

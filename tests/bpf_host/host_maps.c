@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shared maps and settings, from the real definitions. Settings are constant for BPF code
+ * and writable here: a test stands where the loader stands.
+ */
+#include "host_maps.h"
+
+#include <bpf/bpf_core_read.h>
+
+#define const
+#include "bpf/maps.bpf.c"
+#undef const
+
+#include "host.h"
+
+#define ROW(m, array) \
+	{ #m, &m, sizeof(*m.key), sizeof(*m.value), sizeof(*m.max_entries) / sizeof(int), array }
+
+const struct host_map_row host_map_rows[] = {
+	ROW(counts_0, 0),    ROW(counts_1, 0),   ROW(overflow_0, 0), ROW(overflow_1, 0),
+	ROW(seen_stacks, 0), ROW(seen_facts, 0), ROW(files, 0),      ROW(targets, 0),
+	ROW(counters, 1),    ROW(totals, 1),     ROW(walk_states, 1),
+};
+const size_t host_map_row_count = ARRAY_SIZE(host_map_rows);
+
+struct sonde_settings *host_settings(void)
+{
+	return (struct sonde_settings *)&settings;
+}

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A newcomer's first minutes: in a Debian 12 of nothing but git, make and apt, `make run` must
+# end with a table of hot functions and `make test` must pass. Needs root; prints TAP.
+# The system is made by debootstrap from the mirror that this machine's apt uses, and kept as a
+# tar file in build/fresh for a week.
+
+cd "$(dirname "$0")/../.." || exit 2
+dir=$(realpath -m "${BUILD:-build}/fresh")
+root=$dir/root
+[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP needs root"; exit 0; }
+# Mounts of our own that end with us.
+[ "${FRESH_NS:-}" ] || FRESH_NS=1 exec unshare -m --propagation private "$0" "$@"
+
+targets() { # what apt uses for Debian 12: "uri|release|component"
+	apt-get indextargets --format '$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' |
+		grep '|bookworm'
+}
+
+make_base() {
+	[ -n "$(find "$dir/base.tar" -mtime -7 2>/dev/null)" ] && return 0
+	local mirror
+	mirror=$(targets | awk -F'|' '$2 == "bookworm" { print $1; exit }')
+	[ "$mirror" ] || { echo "# apt on this machine has no Debian 12 mirror"; return 1; }
+	rm -rf "$root"
+	debootstrap --variant=minbase --include=git,make,ca-certificates bookworm "$root" "$mirror" \
+		>"$dir/debootstrap.log" 2>&1 || { tail -n 3 "$dir/debootstrap.log" | sed 's/^/# /'; return 1; }
+	targets | awk -F'|' '{ print "deb", $1, $2, $3 }' >"$root/etc/apt/sources.list"
+	apt-config dump | grep -E '^Acquire::https?::(Proxy|CAInfo)' >"$root/etc/apt/apt.conf.d/90host"
+	tar -C "$root" -cf "$dir/base.tar.new" . && mv "$dir/base.tar.new" "$dir/base.tar"
+}
+
+unpack() {
+	rm -rf "$root" && mkdir -p "$root" && tar -C "$root" -xf "$dir/base.tar" || return 1
+	mkdir -p "$root/src"
+	# The tree as it is, also what is not yet committed, but nothing that was built.
+	git -c safe.directory='*' ls-files -co --exclude-standard -z |
+		tar --null --ignore-failed-read -T - -cf - | tar -C "$root/src" -xf - || return 1
+	cp /etc/resolv.conf "$root/etc/resolv.conf"
+	mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev"
+}
+
+in_root() { # log command...
+	local log=$1
+	shift
+	chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C \
+		sh -c "cd /src && $*" >"$log" 2>&1 </dev/null
+}
+
+n=0
+result() { # status name log
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		tail -n 40 "$3" | sed 's/^/# /'
+		echo "not ok $n - $2"
+		failed=1
+	fi
+}
+
+failed=0
+mkdir -p "$dir"
+echo "1..3"
+make_base && unpack
+result $? "a Debian 12 with git, make and apt" "$dir/debootstrap.log"
+[ $failed = 0 ] || { echo "Bail out! no system to test in"; exit 1; }
+
+in_root "$dir/run.log" "make run"
+status=$?
+grep -E '^ +[0-9.]+%' "$dir/run.log" | head -n 12 | sed 's/^/# /'
+[ "$(grep -cE '^ +[0-9.]+%' "$dir/run.log")" -ge 5 ] || status=1
+result $status "make run ends with a table of hot functions" "$dir/run.log"
+
+in_root "$dir/test.log" "make test"
+status=$?
+grep '^  skip' "$dir/test.log" | sed 's/^/# /'
+result $status "make test: $(tail -n 1 "$dir/test.log")" "$dir/test.log"
+# The bind mounts go first: the files below them are the machine's.
+umount -l "$root/proc" "$root/sys" "$root/dev" && rm -rf --one-file-system "$root"
+exit $failed

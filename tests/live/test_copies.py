@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""200 copies of one program: what crosses to user space does not grow with the copies."""
+
+import contextlib
+
+import lab
+from tap import check, note, run, test
+
+scratch = lab.Scratch()
+COPIES = 200
+HOT = ("hot_60", "hot_30", "hot_10")
+
+
+def record_copies(n):
+    with contextlib.ExitStack() as stack:
+        pids = [stack.enter_context(lab.Workload(lab.wl("split"))).pid for _ in range(n)]
+        r = lab.record("-a", "-F", 997, "-d", lab.seconds(4, 20), out=scratch.path(f"{n}.pb.gz"))
+    samples = [s for s in r.select(comm="split") if lab.in_user_mode(s)]
+    stacks = {s.location_ids for s in samples}
+    seen = {s.labels.get(lab.LABEL_PID) for s in samples} & set(pids)
+    note(f"{n} copies: {r.count(samples)} samples of {len(seen)} processes, {len(stacks)} distinct "
+         f"user stacks, {r.profile.size_bytes} bytes; "
+         f"{ {k: v for k, v in r.facts.items() if 'stack' in k or 'file' in k} }")
+    return r, samples, stacks, seen
+
+
+@test("200 copies (ASLR on): stacks and files are those of one copy")
+def copies():
+    with open("/proc/sys/kernel/randomize_va_space", encoding="ascii") as f:
+        check(f.read().strip() != "0", "ASLR is off")
+    one, _samples, one_stacks, _seen = record_copies(1)
+    many, samples, stacks, seen = record_copies(COPIES)
+    check(len(seen) > 0.9 * COPIES, f"only {len(seen)} copies were sampled")
+    # The three hot functions at a few instructions each, at any length of run.
+    check(len(stacks) < 2 * len(one_stacks) + 20, f"{len(one_stacks)} stacks grew to {len(stacks)}")
+    hot = many.count(s for s in samples if lab.has(s, *HOT))
+    check(hot > 0.98 * many.count(samples), "copies are not named")
+    for name in ("stacks_sent", "files_seen"):
+        if name in many.facts:
+            before, after = one.fact(name), many.fact(name)
+            check(after < 3 * before + 200, f"{name}: {before} for one copy, {after} for {COPIES}")
+
+
+@test("one location for one place in the code, whatever the process")
+def locations():
+    r, samples, _stacks, _seen = record_copies(8)
+    places = {}
+    for s in samples:
+        for f in lab.user_frames(s):
+            if f.function in HOT + ("take_turns", "worker_main"):
+                places.setdefault(f.function, set()).add((f.module, f.address))
+    for function, where in places.items():
+        check(len({m for m, _ in where}) == 1, f"{function} is in {where}")
+        check(all(a < 0x100000 for _, a in where), f"{function}: not ELF addresses: {where}")
+    check("take_turns" in places, f"no callers in {places}")
+    check(r.profile.mappings[1] is not None, "no mapping")
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What sonde must do on every kernel. Runs in the guest, by busybox, as root; prints lines
+# "TAP: ok - name" that the host counts. Each check is a function that says with its status
+# whether all is well, and leaves its evidence in $out for when it is not.
+
+out=/tmp/out
+online=/sys/devices/system/cpu/online
+
+check() { # name function
+	if (trap 'kill $workers 2>/dev/null' EXIT; $2) >$out 2>&1; then
+		echo "TAP: ok - $1"
+	else
+		echo "TAP: not ok - $1"
+		tail -n 25 $out | sed 's/^/TAP: # /'
+		false
+	fi
+}
+
+# Starts a workload in the background, to be stopped when the check ends.
+workers=
+start() {
+	"$@" >/dev/null 2>&1 &
+	last=$!
+	workers="$workers $last"
+}
+
+# Samples whose line matches a pattern, of a folded file: "comm;outer;...;leaf count".
+samples() { awk -v re="$1" '$0 ~ re { n += $NF } END { print n + 0 }' "$2" || echo 0; }
+
+# Whether a is within d of b; whether a >= b.
+near() { awk -v a="$1" -v b="$2" -v d="$3" 'BEGIN { exit !(a - b <= d && b - a <= d) }'; }
+at_least() { [ "$1" -ge "$2" ] || { echo "only $1 of $2 wanted"; false; }; }
+
+# K-01: what each clang makes of the programs.
+clangs() {
+	for object in /objects/*.o; do
+		echo "$object"
+		bpf_insns -c "$object" || return 1
+	done
+}
+
+loads() {
+	start split -t 20
+	sonde record -a -d 2 -o all.pb.gz && sonde report --sort sym all.pb.gz
+}
+
+# Shares of the three functions, within 5 points: 3 standard deviations of 900 samples.
+shares() {
+	start split -t 60
+	sonde record -F 99 -p $last -d 10 -o shares.folded || return 1
+	cat shares.folded
+	total=$(samples . shares.folded)
+	at_least "$total" 300 || return 1
+	for want in 60 30 10; do
+		n=$(samples "hot_$want [0-9]+$" shares.folded)
+		echo "hot_$want: $n of $total"
+		near $((n * 100 / total)) $want 5 || return 1
+	done
+}
+
+callers() {
+	all=$(samples 'hot_60 [0-9]+$' shares.folded)
+	n=$(samples 'main;.*hot_60 [0-9]+$' shares.folded)
+	echo "$n of $all have main"
+	at_least "$all" 100 && at_least "$n" $((all * 95 / 100))
+}
+
+report_columns() {
+	start split -t 60
+	sonde record -p $last -d 3 -o columns.pb.gz && sonde report --sort sym columns.pb.gz >columns.txt || return 1
+	cat columns.txt
+	awk '/hot_60/ && $1 ~ /^[0-9.]+%$/ && $2 > 0 { good = 1 } END { exit !good }' columns.txt
+}
+
+# K-05: there is no PMU here, and profile and summary must say what was measured instead.
+cpu_clock() {
+	sonde record -a -d 1 -o clock.pb.gz >clock.txt 2>&1 || return 1
+	sonde report clock.pb.gz >>clock.txt 2>&1
+	cat clock.txt
+	grep -qi 'cpu-clock' clock.txt
+}
+
+kernel_mode() {
+	start in_kernel 60
+	sonde record -F 99 -p $last -d 5 -o kernel.folded || return 1
+	cat kernel.folded
+	inside=$(samples 'call_kernel;.* [0-9]+$' kernel.folded)
+	at_least "$inside" 100 || return 1
+	n=$(samples 'main;call_kernel;.* [0-9]+$' kernel.folded)
+	echo "$n of $inside samples in the kernel have the user stack"
+	at_least "$n" $((inside * 95 / 100))
+}
+
+# K-02: the list of online CPUs has a hole, and more CPUs are possible than there are.
+offline_cpu() {
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	highest=$(sed 's/.*[-,]//' $online)
+	cat $online /sys/devices/system/cpu/possible
+	start taskset -c "$highest" split -t 60
+	sonde record -F 99 -a -d 5 -o hole.folded || return 1
+	cat hole.folded
+	at_least "$(samples '^split;.*hot_' hole.folded)" 200
+}
+
+cpu_comes_online() {
+	grep -q 1 /sys/devices/system/cpu/cpu1/online && echo 0 >/sys/devices/system/cpu/cpu1/online
+	sonde record -F 99 -a -d 12 -o follow.folded &
+	recorder=$!
+	sleep 3
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	start taskset -c 1 split -t 60
+	wait $recorder || return 1
+	cat follow.folded
+	at_least "$(samples '^split;.*hot_' follow.folded)" 300
+}
+
+cpu_goes_offline() {
+	start taskset -c 1 split -t 60
+	sonde record -F 99 -a -d 8 -o leave.folded &
+	recorder=$!
+	sleep 3
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	wait $recorder || return 1
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	cat leave.folded
+	at_least "$(samples '^split;.*hot_' leave.folded)" 300
+}
+
+cgroup_filter() {
+	mkdir -p /sys/fs/cgroup/a/b
+	start outside -t 60
+	start inside -t 60
+	echo $last >/sys/fs/cgroup/a/cgroup.procs
+	start below -t 60
+	echo $last >/sys/fs/cgroup/a/b/cgroup.procs
+	sonde record -F 99 --cgroup /sys/fs/cgroup/a -d 5 -o cgroup.folded || return 1
+	cat cgroup.folded
+	at_least "$(samples '^inside;' cgroup.folded)" 100 &&
+		at_least "$(samples '^below;' cgroup.folded)" 100 &&
+		near "$(samples '^outside;' cgroup.folded)" 0 0
+}
+
+# Children that are born after the start of the recording belong to -p as well.
+children() {
+	start outside -t 60
+	start sh -c 'trap "exit" TERM; while :; do inside -t 1; done'
+	sonde record -F 99 -p $last -d 6 -o children.folded || return 1
+	cat children.folded
+	at_least "$(samples '^inside;.*hot_' children.folded)" 200 &&
+		near "$(samples '^outside;' children.folded)" 0 0
+}
+
+exit_status() {
+	sonde record -o status.pb.gz -- split -t 1 -x 7
+	status=$?
+	echo "exit status $status"
+	[ $status = 7 ]
+}
+
+check 'programs of each clang load (K-01)' clangs
+grep VERIFY $out | sed 's/^/TAP: # /'
+if ! check 'loads, attaches, reports' loads; then
+	echo 'TAP: # nothing else is tried'
+	exit
+fi
+check 'shares of 60, 30 and 10 %' shares
+check 'callers up to main' callers
+check 'columns of the report' report_columns
+check 'no PMU: cpu-clock, and says so (K-05)' cpu_clock
+check 'user stacks of kernel-mode samples' kernel_mode
+check 'offline CPU, highest CPU busy (K-02)' offline_cpu
+check 'CPU that comes online is followed (K-02)' cpu_comes_online
+check 'CPU that goes offline stops nothing (K-02)' cpu_goes_offline
+check 'cgroup filter takes the subtree and nothing else' cgroup_filter
+check 'children of -p' children
+check 'exit status of the command' exit_status
