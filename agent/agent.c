@@ -16,8 +16,9 @@ struct agent {
 	struct agent_options options;
 	struct collect *collect;
 	struct resolver *resolver;
-	struct profile *profile;
-	nsec_t started; /* monotonic */
+	struct profile *profile; /* in the making */
+	nsec_t started;          /* of that profile, monotonic */
+	struct agent_totals taken; /* the books when the last profile was taken */
 };
 
 static const struct {
@@ -143,10 +144,15 @@ int agent_add_target(struct agent *a, pid_t pid)
 	return collect_add_target(a->collect, pid);
 }
 
-int agent_start(struct agent *a)
+static void start_clock(struct agent *a)
 {
 	a->profile->time_ns = (int64_t)clock_realtime();
 	a->started = clock_monotonic();
+}
+
+int agent_start(struct agent *a)
+{
+	start_clock(a);
 	return collect_start(a->collect);
 }
 
@@ -197,30 +203,47 @@ void agent_totals(struct agent *a, struct agent_totals *ret_totals)
 	*ret_totals = t;
 }
 
+/* now - before, field by field: both hold nothing but uint64_t. */
+static struct agent_totals totals_since(const struct agent_totals *now,
+					const struct agent_totals *before)
+{
+	enum { FIELDS = sizeof(struct agent_totals) / sizeof(uint64_t) };
+	union {
+		struct agent_totals totals;
+		uint64_t fields[FIELDS];
+	} a = { .totals = *now }, b = { .totals = *before };
+
+	for (size_t i = 0; i < FIELDS; i++)
+		a.fields[i] -= b.fields[i];
+	return a.totals;
+}
+
 static int comment(struct profile *p, const char *name, uint64_t value)
 {
 	return profile_add_comment(p, "sonde.%s=%" PRIu64, name, value);
 }
 
-static int add_books(struct agent *a, const struct agent_totals *t)
+static int add_books(struct profile *p, const struct agent_totals *t)
 {
-	struct profile *p = a->profile;
-	int err = comment(p, "expected", t->collect.expected_samples);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} books[] = {
+		{ "expected", t->collect.expected_samples },
+		{ "missed", t->missed },
+		{ "lost_stacks", t->resolve.lost_stacks },
+		{ "unknown_processes", t->resolve.unknown_processes },
+		{ "lost_no_memory", t->resolve.no_memory },
+		{ "bad_records", t->collect.bad_records },
+		{ "drain_errors", t->collect.drain_errors },
+		{ "failed_cpus", t->collect.failed_cpus },
+	};
+	int err = 0;
 
-	if (!err)
-		err = comment(p, "missed", t->missed);
+	for (size_t i = 0; !err && i < sizeof(books) / sizeof(books[0]); i++)
+		err = comment(p, books[i].name, books[i].value);
 	for (int i = 0; !err && i < SONDE_COUNTER_COUNT; i++)
 		err = comment(p, counters[i].name, t->collect.counters[i]);
-	if (!err)
-		err = comment(p, "lost_stacks", t->resolve.lost_stacks);
-	if (!err)
-		err = comment(p, "unknown_processes", t->resolve.unknown_processes);
-	if (!err)
-		err = comment(p, "lost_no_memory", t->resolve.no_memory);
-	if (!err)
-		err = comment(p, "bad_records", t->collect.bad_records);
-	if (!err)
-		err = comment(p, "drain_errors", t->collect.drain_errors);
 	for (int i = 0; !err && i < SYM_REASON_COUNT; i++) {
 		if (t->resolve.frames[i])
 			err = profile_add_comment(p, "sonde.frames[%s]=%" PRIu64,
@@ -236,22 +259,20 @@ static int add_comments(struct agent *a, const struct agent_totals *t)
 	int err;
 
 	uname(&host);
-	err = profile_add_comment(p, "sonde %s", SONDE_VERSION);
+	err = profile_add_comment(p, "sonde: %s", SONDE_VERSION);
 	if (!err)
-		err = profile_add_comment(p, "host=%s", host.nodename);
+		err = profile_add_comment(p, "host: %s", host.nodename);
 	if (!err)
-		err = profile_add_comment(p, "kernel=%s %s", host.release, host.machine);
+		err = profile_add_comment(p, "kernel: %s %s", host.release, host.machine);
 	if (!err)
-		err = profile_add_comment(p, "sonde.event=%s",
-					  collect_is_hardware(a->collect) ? "cycles" : "cpu-clock");
-	if (!err)
-		err = comment(p, "frequency_hz", collect_frequency(a->collect));
-	if (!err)
-		err = comment(p, "cpus", collect_cpu_count(a->collect));
+		err = profile_add_comment(p, "event: %s at %u Hz on %zu CPUs",
+					  collect_is_hardware(a->collect) ? "cycles" : "cpu-clock",
+					  collect_frequency(a->collect),
+					  collect_cpu_count(a->collect));
 	if (!err && !collect_has_user_stacks(a->collect))
-		err = profile_add_comment(p, "sonde.user_stacks=off: reading user memory may hang "
-					     "this kernel");
-	return err ? err : add_books(a, t);
+		err = profile_add_comment(p, "user stacks: off, reading user memory may hang this "
+					     "kernel");
+	return err ? err : add_books(p, t);
 }
 
 /* A stack's worth of weight without any stack: the overflow of the overflow. */
@@ -267,25 +288,55 @@ static void add_lost_weight(struct agent *a, const struct agent_totals *t)
 		resolver_overflow(a->resolver, &nobody, &count);
 }
 
-int agent_finish(struct agent *a, struct profile **ret_profile)
+/* ns a sample for cpu-clock; the mean for hardware cycles, whose period varies. */
+static int64_t mean_period(const struct agent *a, const struct agent_totals *t)
 {
+	uint64_t received = t->collect.counters[SONDE_COUNT_RECEIVED];
+
+	if (!collect_is_hardware(a->collect))
+		return (int64_t)(NSEC_PER_SEC / collect_frequency(a->collect));
+	return received && t->collect.received_weight >= received
+		       ? (int64_t)(t->collect.received_weight / received)
+		       : 1;
+}
+
+int agent_take(struct agent *a, bool last, struct profile **ret_profile)
+{
+	struct agent_totals now, t;
 	struct profile *p = a->profile;
-	struct agent_totals totals;
 	int err, drain_error;
 
-	collect_stop(a->collect);
-	p->duration_ns = (int64_t)(clock_monotonic() - a->started);
+	if (last)
+		collect_stop(a->collect);
 	drain_error = agent_drain(a);
-	agent_totals(a, &totals);
-	add_lost_weight(a, &totals);
+	p->duration_ns = (int64_t)(clock_monotonic() - a->started);
+	agent_totals(a, &now);
+	t = totals_since(&now, &a->taken);
+	add_lost_weight(a, &t);
 	resolver_end(a->resolver);
-	p->period = totals.collect.period ? (int64_t)totals.collect.period : 1;
-	err = add_comments(a, &totals);
-	if (err)
-		return err;
+	p->period = mean_period(a, &t);
+	err = add_comments(a, &t);
 	a->profile = NULL;
+	a->taken = now;
+	if (!err)
+		err = profile_prepare(a);
+	if (err) {
+		profile_free(p);
+		return err;
+	}
+	start_clock(a);
 	*ret_profile = p;
 	return drain_error;
+}
+
+void agent_set_frequency(struct agent *a, uint32_t hz)
+{
+	collect_set_frequency(a->collect, hz);
+}
+
+int agent_comment(struct agent *a, const char *text)
+{
+	return profile_add_comment(a->profile, "%s", text);
 }
 
 bool agent_is_hardware(const struct agent *a)

@@ -42,12 +42,21 @@ int agent_poll(struct agent *a);
 int agent_drain(struct agent *a);
 
 /*
- * Stops sampling, drains the rest and closes the books: the profile holds all samples since
- * agent_start, and comments "sonde.<name>=<value>" with the totals. The caller frees it.
+ * Drains and closes the books of an interval: the profile holds all samples since the last one
+ * was taken (or agent_start), and comments with the totals of that time: counters as
+ * "sonde.<name>=<number>", facts as "name: text". The caller frees it. With `last`
+ * sampling stops first; else it goes on, into the next profile.
  */
-int agent_finish(struct agent *a, struct profile **ret_profile);
+int agent_take(struct agent *a, bool last, struct profile **ret_profile);
 
+/* Since agent_start. */
 void agent_totals(struct agent *a, struct agent_totals *ret_totals);
+
+/* Another sampling frequency, from the next profile on: call it right after agent_take. */
+void agent_set_frequency(struct agent *a, uint32_t hz);
+
+/* One more comment for the profile in the making, such as a step of the governor. */
+int agent_comment(struct agent *a, const char *text);
 bool agent_is_hardware(const struct agent *a);
 bool agent_has_user_stacks(const struct agent *a);
 uint32_t agent_frequency(const struct agent *a);

@@ -215,13 +215,17 @@ struct sonde_count {
 	__u64 weight;
 };
 
-/* Weight of all samples of a context and of those that ended as OVERFLOW_TOTAL; per CPU. */
+/* Weights of all samples and of those that are in no map; per CPU. */
 struct sonde_totals {
 	__u64 received_weight;
-	__u64 overflow_weight;
+	__u64 overflow_weight; /* of OVERFLOW_TOTAL */
 	__u64 idle_weight;
 	__u64 filtered_weight;
+	__u64 timed_runs; /* one run in SONDE_TIMED_RUNS measures itself: the kernel's own */
+	__u64 timed_ns;   /* statistics of BPF run time cost more than the answer is worth */
 };
+
+#define SONDE_TIMED_RUNS 64
 
 /* `targets`: processes to sample when only some are; value: start in USER_HZ ticks. */
 #define SONDE_NS_PER_TICK 10000000ULL

@@ -90,8 +90,24 @@ static __always_inline void sample(struct walk_state *s, struct bpf_perf_event_d
 		count_overflow(s, &key, ctx->sample_period);
 }
 
-SEC("perf_event")
-int sonde_on_cpu(struct bpf_perf_event_data *ctx)
+/* The clock if this run is to be timed, else 0. */
+static __always_inline __u64 timed_start(struct sonde_counters *c)
+{
+	return c && c->n[SONDE_COUNT_RECEIVED] % SONDE_TIMED_RUNS == 0 ? bpf_ktime_get_ns() : 0;
+}
+
+static __always_inline void timed_end(__u64 started)
+{
+	__u32 zero = 0;
+	struct sonde_totals *t = started ? bpf_map_lookup_elem(&totals, &zero) : 0;
+
+	if (!t)
+		return;
+	t->timed_runs++;
+	t->timed_ns += bpf_ktime_get_ns() - started;
+}
+
+static __always_inline void on_cpu(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct walk_state *s = walk_state(SONDE_CONTEXT_PERF);
@@ -101,20 +117,30 @@ int sonde_on_cpu(struct bpf_perf_event_data *ctx)
 	totals_add(ctx->sample_period, 0, 0, 0);
 	if (!s) {
 		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_NO_STATE);
-		return 0;
+		return;
 	}
 	s->tgid = pid_tgid >> 32;
 	s->tid = (__u32)pid_tgid;
 	if (s->tid == 0 && !settings.keep_idle) {
 		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_IDLE);
 		totals_add(0, 0, ctx->sample_period, 0);
-		return 0;
+		return;
 	}
 	if (!target_matches(s, task)) {
 		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_FILTERED);
 		totals_add(0, 0, 0, ctx->sample_period);
-		return 0;
+		return;
 	}
 	sample(s, ctx, task);
+}
+
+SEC("perf_event")
+int sonde_on_cpu(struct bpf_perf_event_data *ctx)
+{
+	__u32 context = SONDE_CONTEXT_PERF;
+	__u64 started = timed_start(bpf_map_lookup_elem(&counters, &context));
+
+	on_cpu(ctx);
+	timed_end(started);
 	return 0;
 }

@@ -104,7 +104,7 @@ static int write_profile(struct agent *agent, const struct record_options *o, ch
 	struct agent_totals totals;
 	struct profile *profile;
 	uint64_t bytes = 0, duration;
-	int err = agent_finish(agent, &profile);
+	int err = agent_take(agent, true, &profile);
 
 	if (err) {
 		snprintf(reason, size, "the profile could not be finished: %s", strerror(-err));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lines about the file above the table: its comments, type, totals, time and filters. */
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -80,12 +81,22 @@ static void print_filters(const struct report *r, struct buf *out)
 	buf_printf(out, " (%.2f%% of all)\n", report_percent(r, r->shown));
 }
 
+/* A counter of sonde's that stayed 0 is no news. */
+static void print_comment(const char *text, struct buf *out)
+{
+	size_t len = strlen(text);
+
+	if (strncmp(text, "sonde.", 6) == 0 && len > 2 && strcmp(text + len - 2, "=0") == 0)
+		return;
+	buf_printf(out, "# %s\n", text);
+}
+
 void report_print_header(struct report *r, struct buf *out)
 {
 	const struct profile *p = r->p;
 
 	for (size_t i = 0; i < p->comment_count; i++)
-		buf_printf(out, "# %s\n", profile_text(p, p->comments[i]));
+		print_comment(profile_text(p, p->comments[i]), out);
 	if (p->comment_count)
 		buf_put_str(out, "#\n");
 	print_time(p, out);

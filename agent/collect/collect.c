@@ -268,6 +268,11 @@ int collect_add_target(struct collect *c, pid_t pid)
 				    sizeof(ticks), BPF_ANY);
 }
 
+void collect_set_frequency(struct collect *c, uint32_t hz)
+{
+	perf_events_set_frequency(c->perf, hz);
+}
+
 bool collect_is_hardware(const struct collect *c)
 {
 	return perf_events_is_hardware(c->perf);

@@ -46,12 +46,12 @@ struct collect_totals {
 	uint64_t idle_weight;
 	uint64_t filtered_weight;
 	uint64_t event_value;      /* what the perf events counted themselves, same unit */
-	uint64_t expected_samples; /* event_value in samples; cpu-clock only, else received */
+	uint64_t expected_samples; /* the same in samples; cpu-clock only, else received */
+	uint64_t bpf_ns;           /* run time of the programs, extrapolated from one run in 64 */
 	uint64_t enabled_ns, running_ns;
 	uint64_t bad_records;      /* refused by event_decode */
 	uint64_t drain_errors;     /* batches that could not be read */
 	uint64_t failed_cpus;      /* came online, but could not be sampled */
-	uint64_t period;           /* ns a sample for cpu-clock; mean cycles for hardware */
 };
 
 /* On failure `reason` holds one line: what, why, and what to do. */
@@ -88,6 +88,9 @@ enum collect_thing { COLLECT_STACK, COLLECT_FACT, COLLECT_FILE };
 void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id);
 
 void collect_totals(struct collect *c, struct collect_totals *ret_totals);
+
+/* Another frequency from now on; the books go on. */
+void collect_set_frequency(struct collect *c, uint32_t hz);
 
 bool collect_is_hardware(const struct collect *c);
 bool collect_has_user_stacks(const struct collect *c);

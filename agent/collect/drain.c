@@ -162,6 +162,7 @@ static void add_counters(struct collect *c, uint64_t *sums)
 static void add_weights(struct collect *c, struct collect_totals *t)
 {
 	struct sonde_totals *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
+	uint64_t timed_runs = 0, timed_ns = 0;
 	__u32 zero = 0;
 
 	if (per_cpu && !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.totals), &zero, per_cpu)) {
@@ -170,31 +171,31 @@ static void add_weights(struct collect *c, struct collect_totals *t)
 			t->overflow_weight += per_cpu[cpu].overflow_weight;
 			t->idle_weight += per_cpu[cpu].idle_weight;
 			t->filtered_weight += per_cpu[cpu].filtered_weight;
+			timed_runs += per_cpu[cpu].timed_runs;
+			timed_ns += per_cpu[cpu].timed_ns;
 		}
 	}
 	free(per_cpu);
+	if (timed_runs)
+		t->bpf_ns = (uint64_t)((double)timed_ns / (double)timed_runs *
+				       (double)t->counters[SONDE_COUNT_RECEIVED]);
 }
 
 void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 {
 	struct collect_totals t = { 0 };
 	struct perf_totals perf;
-	uint64_t received;
 
 	add_counters(c, t.counters);
 	add_weights(c, &t);
 	perf_events_totals(c->perf, &perf);
-	received = t.counters[SONDE_COUNT_RECEIVED];
 	t.event_value = perf.value;
 	t.enabled_ns = perf.enabled_ns;
 	t.running_ns = perf.running_ns;
 	t.bad_records = c->bad_records;
 	t.drain_errors = c->drain_errors;
 	t.failed_cpus = perf_events_failed_cpus(c->perf);
-	if (!perf_events_is_hardware(c->perf))
-		t.period = 1000000000ULL / perf_events_frequency(c->perf);
-	else if (received)
-		t.period = t.received_weight / received;
-	t.expected_samples = t.period ? perf.value / t.period : received;
+	t.expected_samples = perf_events_is_hardware(c->perf) ? t.counters[SONDE_COUNT_RECEIVED]
+							      : perf.expected;
 	*ret_totals = t;
 }

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/parse.h"
 
@@ -111,20 +112,22 @@ static int cpu_add(struct perf_events *e, int cpu)
 	return 0;
 }
 
-static void add_value(struct perf_totals *totals, int fd)
+static void add_value(const struct perf_events *e, struct perf_totals *totals, int fd)
 {
 	struct read_format now;
 
 	if (read(fd, &now, sizeof(now)) != sizeof(now))
 		return;
 	totals->value += now.value;
+	if (!perf_events_is_hardware(e))
+		totals->expected += now.value / (NSEC_PER_SEC / perf_events_frequency(e));
 	totals->enabled_ns += now.enabled;
 	totals->running_ns += now.running;
 }
 
 static void cpu_remove(struct perf_events *e, size_t i)
 {
-	add_value(&e->retired, e->events[i].fd);
+	add_value(e, &e->retired, e->events[i].fd);
 	close(e->events[i].fd);
 	e->events[i] = e->events[--e->count];
 }
@@ -295,7 +298,18 @@ void perf_events_totals(struct perf_events *e, struct perf_totals *ret_totals)
 {
 	*ret_totals = e->retired;
 	for (size_t i = 0; i < e->count; i++)
-		add_value(ret_totals, e->events[i].fd);
+		add_value(e, ret_totals, e->events[i].fd);
+}
+
+void perf_events_set_frequency(struct perf_events *e, uint32_t hz)
+{
+	uint32_t limit = rate_limit(e->options.max_rate);
+
+	while (e->count)
+		cpu_remove(e, e->count - 1);
+	e->options.frequency_hz = hz < limit ? hz : limit;
+	e->attr.sample_freq = e->options.frequency_hz;
+	perf_events_follow(e);
 }
 
 bool perf_events_is_hardware(const struct perf_events *e)

@@ -15,6 +15,7 @@ struct perf_events;
 /* What the events themselves say has happened, over their whole life. */
 struct perf_totals {
 	uint64_t value;      /* ns for cpu-clock, cycles for hardware; closed CPUs included */
+	uint64_t expected;   /* the value in samples at the frequency of then; cpu-clock only */
 	uint64_t enabled_ns; /* sum over CPUs */
 	uint64_t running_ns; /* less than enabled_ns: the counter was shared (multiplexing) */
 };
@@ -36,6 +37,12 @@ void perf_events_close(struct perf_events *e);
 
 int perf_events_enable(struct perf_events *e);
 void perf_events_disable(struct perf_events *e);
+
+/*
+ * Samples at another frequency (cut to the kernel's limit) from now on: opens all events anew.
+ * CPUs where that fails are not sampled, and tried again by perf_events_follow.
+ */
+void perf_events_set_frequency(struct perf_events *e, uint32_t hz);
 
 /* Opens events of CPUs that came online, retires those of CPUs that went. Once a second. */
 void perf_events_follow(struct perf_events *e);
