@@ -190,8 +190,10 @@ static int hash_content(const struct elf_file *elf, char *ret_hex)
 	hash_add(&hash, (const uint8_t *)&size, sizeof(size));
 	for (uint64_t i = 0; i < count; i++) {
 		/* From the first to the last block, evenly spread. */
-		uint64_t number = count == blocks ? i :
-				  (uint64_t)((unsigned __int128)i * (blocks - 1) / (count - 1));
+		uint64_t number =
+			count == blocks
+				? i
+				: (uint64_t)((unsigned __int128)i * (blocks - 1) / (count - 1));
 		uint64_t off = number * HASH_BLOCK;
 		size_t len = size - off < HASH_BLOCK ? size - off : HASH_BLOCK;
 		int err = elf_source_read(&elf->source, off, block, len);

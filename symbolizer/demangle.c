@@ -29,33 +29,35 @@ struct output {
 	char text[OUTPUT_MAX + 1];
 	size_t len;
 	bool is_over;
+	bool waits_for_punctuation;
 	jmp_buf give_up;
 };
 
 /*
- * Takes a piece of the output. While libiberty decodes a punycode identifier it holds memory
- * that a jump would leak, and hands on single letters; whatever multiplies the output also
- * writes punctuation, so we leave at that.
+ * Takes a piece of the output, or leaves the demangler once there is too much of it. That of
+ * Rust holds memory, which a jump would leak, while it hands on an identifier in punycode. It
+ * hands on punctuation apart from identifiers, and whatever multiplies output writes some.
  */
 static void take_output(const char *piece, size_t len, void *output_ptr)
 {
 	struct output *o = output_ptr;
 
+	if (len == 0)
+		return;
 	if (len <= OUTPUT_MAX - o->len && !o->is_over) {
 		memcpy(o->text + o->len, piece, len);
 		o->len += len;
 		return;
 	}
 	o->is_over = true;
-	if (len > 4 || (len > 0 && ispunct((unsigned char)*piece) && *piece != '_'))
+	if (!o->waits_for_punctuation || (ispunct((unsigned char)*piece) && *piece != '_'))
 		longjmp(o->give_up, 1);
 }
 
 typedef int (*demangler_fn)(const char *mangled, int options, demangle_callbackref callback,
 			    void *opaque);
 
-static int demangle_d(const char *mangled, int options, demangle_callbackref callback,
-		      void *opaque)
+static int demangle_d(const char *mangled, int options, demangle_callbackref callback, void *opaque)
 {
 	char *text = demangle_d_is_safe(mangled) ? dlang_demangle(mangled, options) : NULL;
 	size_t len = text ? strlen(text) : 0;
@@ -90,6 +92,7 @@ static bool run(demangler_fn demangle, const char *raw, struct output *o)
 {
 	o->len = 0;
 	o->is_over = false;
+	o->waits_for_punctuation = demangle == demangle_rust;
 	if (setjmp(o->give_up))
 		return false;
 	return demangle(raw, FLAGS, take_output, o) && o->len > 0 && !o->is_over;

@@ -157,8 +157,8 @@ int elf_syms_of_dynamic(const struct elf_file *elf, struct sym_builder *b)
 	err = read_dynamic(elf, &d);
 	if (err)
 		return err;
-	err = d.hash ? count_by_hash(elf, d.hash, &table.count) :
-		       count_by_gnu_hash(elf, d.gnu_hash, &table.count);
+	err = d.hash ? count_by_hash(elf, d.hash, &table.count)
+		     : count_by_gnu_hash(elf, d.gnu_hash, &table.count);
 	if (err)
 		return err;
 	if (!elf_file_offset(elf, d.symtab, &table.off) ||

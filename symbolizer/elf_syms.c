@@ -180,8 +180,6 @@ static ssize_t name_length(const struct window *w, size_t rel)
 static int name_from_window(struct sym_builder *b, const struct window *w, size_t *next,
 			    size_t *kept)
 {
-	uint32_t last_name = 0, last_offset = 0;
-
 	for (; *next < b->count; (*next)++) {
 		struct sym_candidate c = b->candidates[*next];
 		const char *name = w->text + (c.name - w->off);
@@ -193,16 +191,11 @@ static int name_from_window(struct sym_builder *b, const struct window *w, size_
 		len = name_length(w, c.name - w->off);
 		if (len < 0)
 			return 0;
-		if (len == 0 ||
-		    (!(c.rank & SYM_RANK_TYPED) && is_label_noise(name, (size_t)len)))
+		if (len == 0 || (!(c.rank & SYM_RANK_TYPED) && is_label_noise(name, (size_t)len)))
 			continue;
-		if (c.name != last_name) {
-			err = sym_builder_add_name(b, name, (size_t)len, NULL, &last_offset);
-			if (err)
-				return err;
-			last_name = c.name;
-		}
-		c.name = last_offset;
+		err = sym_builder_add_name(b, name, (size_t)len, NULL, &c.name);
+		if (err)
+			return err;
 		b->candidates[(*kept)++] = c;
 	}
 	return 0;
@@ -238,8 +231,7 @@ static int fetch_names(struct reader *r, size_t first)
 	return err;
 }
 
-int elf_syms_read(const struct elf_file *elf, const struct elf_symtab *table,
-		  struct sym_builder *b)
+int elf_syms_read(const struct elf_file *elf, const struct elf_symtab *table, struct sym_builder *b)
 {
 	struct reader r = { .elf = elf, .table = table, .b = b };
 	size_t first = b->count;

@@ -59,8 +59,7 @@ static void parse_module(const char *p, const char *end, char *ret_module)
 	while (p < end && (*p == '\t' || *p == ' '))
 		p++;
 	len = (size_t)(end - p);
-	if (len < 3 || len >= MODULE_NAME_MAX || *p != '[' || end[-1] != ']' ||
-	    memchr(p, 0, len))
+	if (len < 3 || len >= MODULE_NAME_MAX || *p != '[' || end[-1] != ']' || memchr(p, 0, len))
 		len = 0;
 	memcpy(ret_module, p, len);
 	ret_module[len] = 0;

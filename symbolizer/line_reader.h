@@ -20,7 +20,6 @@ typedef int (*line_fn)(void *ctx, const char *line, size_t len);
  * 0, what `take` returned, -EFBIG if there are more than max_bytes, or -errno.
  */
 int lines_of_fd(int fd, uint64_t max_bytes, line_fn take, void *ctx, uint64_t *ret_too_long);
-int lines_of_text(const char *text, size_t len, line_fn take, void *ctx,
-		  uint64_t *ret_too_long);
+int lines_of_text(const char *text, size_t len, line_fn take, void *ctx, uint64_t *ret_too_long);
 
 #endif

@@ -17,6 +17,17 @@
 #define NAMES_MAX ((size_t)0x7fffffff)
 #define FIRST_CAP ((size_t)256)
 
+/*
+ * What a candidate is charged: first for itself and its copy while sorting, then for two
+ * ranges and one resumption, the most that comes of it. So the table keeps the bound too, and
+ * while it is made both copies of the names stay within twice the bound.
+ */
+#define CANDIDATE_COST ((size_t)48)
+
+_Static_assert(CANDIDATE_COST >= 2 * sizeof(struct sym_candidate), "sorting");
+_Static_assert(CANDIDATE_COST >= 2 * sizeof(struct sym_range) + sizeof(struct sym_resumed),
+	       "table");
+
 void sym_builder_init(struct sym_builder *b, enum sym_overlap overlap, size_t max_bytes)
 {
 	*b = (struct sym_builder){ .overlap = overlap, .max_bytes = max_bytes, .tail = 1 };
@@ -36,7 +47,7 @@ void sym_builder_fini(struct sym_builder *b)
 /* How many candidates fit the bound beside the names. */
 static size_t room_for_candidates(const struct sym_builder *b)
 {
-	return (b->max_bytes - b->names_len) / sizeof(*b->candidates);
+	return (b->max_bytes - b->names_len) / CANDIDATE_COST;
 }
 
 int sym_builder_reserve(struct sym_builder *b, size_t count)
@@ -79,7 +90,7 @@ int sym_builder_add(struct sym_builder *b, const struct sym_candidate *candidate
 
 static int reserve_names(struct sym_builder *b, size_t len)
 {
-	size_t used = b->count * sizeof(*b->candidates) + b->names_len, cap;
+	size_t used = b->count * CANDIDATE_COST + b->names_len, cap;
 	char *bigger;
 
 	if (used > b->max_bytes || len > b->max_bytes - used)
@@ -174,7 +185,8 @@ static int sort_candidates(struct sym_candidate *candidates, size_t count, bool 
 
 int sym_builder_sort_by_name(struct sym_builder *b, size_t first)
 {
-	return sort_candidates(b->candidates + first, b->count - first, true);
+	return first == b->count ? 0
+				 : sort_candidates(b->candidates + first, b->count - first, true);
 }
 
 static int compare_ints(uint64_t a, uint64_t b)

@@ -25,7 +25,7 @@ struct sym_candidate {
 	uint64_t addr;
 	/* With SYM_RANK_SIZED the size in bytes, else the end of the section or 0: not known. */
 	uint64_t size;
-	uint32_t name; /* offset in the builder's names */
+	uint32_t name; /* offset in the builder's names; one of its own, or the bound fails */
 	uint16_t section;
 	uint8_t rank;
 };
@@ -42,7 +42,7 @@ struct sym_builder {
 	char *names;
 	size_t names_len;
 	size_t names_cap;
-	size_t max_bytes; /* bound on candidates and names */
+	size_t max_bytes; /* bound on the finished table; twice that while it is made */
 	enum sym_overlap overlap;
 	/* Bytes that a symbol of unknown size and section end gets when no other follows. */
 	uint64_t tail;

@@ -122,8 +122,8 @@ static int add_dynamic_symbols(const struct elf_file *elf, struct sym_builder *b
 	return err && !is_fatal(err) ? elf_syms_of_dynamic(elf, b) : err;
 }
 
-static int collect_symbols(const struct elf_file *elf, const char *debug_dir,
-			   struct sym_file *file, struct sym_builder *b)
+static int collect_symbols(const struct elf_file *elf, const char *debug_dir, struct sym_file *file,
+			   struct sym_builder *b)
 {
 	int err, own;
 
@@ -132,7 +132,7 @@ static int collect_symbols(const struct elf_file *elf, const char *debug_dir,
 		return err;
 	if (b->count == 0) {
 		err = add_debug_symbols(file, debug_dir, b);
-		/* The other file's faults, or too many symbols, are no reason to lose this one's. */
+		/* The other file's faults are no reason to lose this one's symbols. */
 		if (err == -ENOMEM)
 			return err;
 	}

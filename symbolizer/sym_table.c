@@ -36,8 +36,8 @@ bool sym_table_find(const struct sym_table *table, uint64_t addr, struct sym_fou
 	if (addr - range->addr >= range->size)
 		return false;
 	ret_found->name = table->names + (range->name & ~SYM_RESUMED);
-	ret_found->start = range->name & SYM_RESUMED ? start_of_resumed(table, range->addr) :
-						       range->addr;
+	ret_found->start =
+		range->name & SYM_RESUMED ? start_of_resumed(table, range->addr) : range->addr;
 	return true;
 }
 

@@ -27,7 +27,8 @@
 	X(SYM_FILE_CHANGED, "file was changed or replaced") \
 	X(SYM_NO_JIT_MAP, "no perf map for JIT code") \
 	X(SYM_NO_KALLSYMS, "kernel addresses are hidden (kptr_restrict)") \
-	X(SYM_NO_MEMORY, "over the memory bound")
+	X(SYM_NO_MEMORY, "over the memory bound") \
+	X(SYM_NO_BUDGET, "over the CPU budget: files are not read for now")
 
 enum sym_reason {
 #define X(id, text) id,
@@ -52,7 +53,7 @@ struct sym_file;
 
 struct sym_file_options {
 	const char *debug_dir; /* usually "/usr/lib/debug"; NULL: look for no debug file */
-	size_t max_bytes;      /* bound on the memory kept for this file; 0: 64 MiB */
+	size_t max_bytes;      /* bound on what is kept of it (twice that to load); 0: 64 MiB */
 	bool no_demangle;
 };
 
@@ -93,6 +94,7 @@ bool sym_file_vaddr(const struct sym_file *file, uint64_t file_off, uint64_t *re
  * The function that covers the ELF virtual address `vaddr`. Size > 0: the address must be
  * inside; size 0: up to the next symbol of the same section. Between aliases: perf's rules
  * (non-weak, global, fewer leading underscores, longer), then strcmp: always the same choice.
+ * A resolver's own name is better than that of the IFUNC it serves. PLT entries have no name.
  * About 50 ns plus demangling.
  */
 enum sym_reason sym_file_find(struct sym_file *file, uint64_t vaddr, struct sym_hit *ret_hit);
@@ -122,11 +124,14 @@ struct sym_perfmap;
 
 /*
  * Opens <proc_root>/<pid>/root/tmp/perf-<ns_pid>.map, where ns_pid is the process id inside the
- * target's innermost pid namespace, and reads it whole. Only a regular file owned by `uid` or
- * root is read, no link is followed out of the target's root, at most 64 MiB. Lines are "START
- * SIZE name" in hex with or without 0x; bad lines are skipped and counted; a later line
- * wins over an earlier one that it overlaps. -ENOENT if there is none, -EPERM if it is not to
- * be trusted, or another -errno. proc_root is usually "/proc".
+ * target's innermost pid namespace, and reads it whole. pid may be the id of any live thread:
+ * once the leader has exited, only /proc/TID/root of another one can be read. Only a regular
+ * file owned by `uid` or root is read, no link is followed out of the target's root, at most
+ * 64 MiB. Lines are "START SIZE name" in hex with or without 0x; bad lines are skipped and
+ * counted; a later line wins over an earlier one that it overlaps; a last line without its end
+ * is left for the next time. -ENOENT if there is none, -EPERM if it is not to be trusted,
+ * -EFBIG if the file or what is kept of it is over 64 MiB, or another -errno. proc_root is
+ * usually "/proc".
  */
 int sym_perfmap_load(const char *proc_root, uint32_t pid, uint32_t ns_pid, uid_t uid,
 		     struct sym_perfmap **ret_map);

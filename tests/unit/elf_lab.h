@@ -29,7 +29,7 @@
 #include "base/file.h"
 #include "symbolizer/sym_file.h"
 
-#define LAB_MARK \
+#define LAB_MARK                                                                                   \
 	"#define MARK(name) asm volatile(\"jmp 1f\\n.ascii \\\"MARK:\" #name \"!\\\"\\n1:\")\n"
 
 static char lab_dir[64];
@@ -190,8 +190,10 @@ static inline size_t lab_check_nm(const char *path, const char *options, struct 
 
 	lab_run("nm -f sysv --defined-only %s %s | tr -d ' ' | awk -F'|' '"
 		"$4 ~ /FUNC|specific>:10/ || ($4 == \"NOTYPE\" && $7 ~ /^.(text|init|fini)$/) {"
-		" sub(/@.*/, \"\", $1); sub(/^0+/, \"\", $2); print $2, ($5 == \"\" ? 1 : $5), $1 }'"
-		" >nm.full", options, path);
+		" sub(/@.*/, \"\", $1); sub(/^0+/, \"\", $2); print $2, ($5 == \"\" ? 1 : $5), $1 "
+		"}'"
+		" >nm.full",
+		options, path);
 	lab_run("(echo; awk '{ print $1, $3 }' nm.full) >nm.short");
 	list = lab_read("nm.short");
 	nm = fopen("nm.full", "r");

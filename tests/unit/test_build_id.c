@@ -85,9 +85,9 @@ static void damaged_note_is_ignored(void **state)
 	static const struct {
 		size_t field; /* offset in the note */
 		uint32_t value;
-	} damages[] = { { 0, 0xffffffff }, { 0, 0xfffffffd }, { 0, 5000 }, { 0, 3 },
-			{ 4, 0xffffffff }, { 4, 0xfffffff0 }, { 4, 0 },	   { 4, 65 },
-			{ 8, 77 } };
+	} damages[] = { { 0, 0xffffffff }, { 0, 0xfffffffd }, { 0, 5000 },
+			{ 0, 3 },          { 4, 0xffffffff }, { 4, 0xfffffff0 },
+			{ 4, 0 },          { 4, 65 },         { 8, 77 } };
 	char id[BUILD_ID_HEX_SIZE];
 	struct buf b;
 	size_t note;
@@ -110,7 +110,8 @@ static void other_notes_first(void **state)
 	lab_text("id.c", "asm(\".section .note.aaa,\\\"a\\\",@note\\n.long 4, 5, 3\\n"
 			 ".asciz \\\"XYZ\\\"\\n.byte 1, 2, 3, 4, 5, 0, 0, 0\\n.text\");\n"
 			 "int f(void) { return 1; }\n");
-	lab_run("gcc -shared -fPIC -fcf-protection=full -Wl,--build-id=0x0123456789abcdef -o id.so id.c");
+	lab_run("gcc -shared -fPIC -fcf-protection=full -Wl,--build-id=0x0123456789abcdef -o id.so "
+		"id.c");
 	id_of("id.so", id, true);
 	assert_string_equal(id, "0123456789abcdef");
 	lab_run("llvm-objcopy-14 --strip-sections id.so bare.so");
@@ -121,7 +122,8 @@ static void other_notes_first(void **state)
 static void go_programs_stay_apart(void **state)
 {
 	char id[2][BUILD_ID_HEX_SIZE];
-	static const char *const ids[] = { "abcdefghijklmnop/qrstuvwxyz/one", "abcdefghijklmnop/qrstuvwxyz/two" };
+	static const char *const ids[] = { "abcdefghijklmnop/qrstuvwxyz/one",
+					   "abcdefghijklmnop/qrstuvwxyz/two" };
 
 	for (int i = 0; i < 2; i++) {
 		char source[512];
@@ -129,7 +131,8 @@ static void go_programs_stay_apart(void **state)
 		snprintf(source, sizeof(source),
 			 "asm(\".section .note.go.buildid,\\\"a\\\",@note\\n.long 4, 31, 4\\n"
 			 ".asciz \\\"Go\\\\0\\\"\\n.ascii \\\"%s\\\"\\n.byte 0\\n.text\");\n"
-			 "int f(void) { return 1; }\n", ids[i]);
+			 "int f(void) { return 1; }\n",
+			 ids[i]);
 		lab_text("go.c", source);
 		lab_run("gcc -shared -fPIC -Wl,--build-id=none -o go.so go.c");
 		id_of("go.so", id[i], false);
@@ -143,12 +146,14 @@ static void go_programs_stay_apart(void **state)
 /* Makes prog (stripped) and debug/.build-id/xx/rest.debug with its symbols. */
 static void make_split(const char *build_id)
 {
-	lab_text("split.c", LAB_MARK
-		 "static __attribute__((noinline)) int inner(int x) { MARK(inner); return x + 1; }\n"
-		 "int main(int c, char **v) { MARK(main); return inner(c); }\n");
+	lab_text(
+		"split.c", LAB_MARK
+		"static __attribute__((noinline)) int inner(int x) { MARK(inner); return x + 1; }\n"
+		"int main(int c, char **v) { MARK(main); return inner(c); }\n");
 	lab_run("gcc -O1 -g -Wl,--build-id=0x%s -o prog split.c", build_id);
 	lab_run("mkdir -p debug/.build-id/%.2s && objcopy --only-keep-debug prog "
-		"debug/.build-id/%.2s/%s.debug && strip prog", build_id, build_id, build_id + 2);
+		"debug/.build-id/%.2s/%s.debug && strip prog",
+		build_id, build_id, build_id + 2);
 }
 
 static void debug_file_by_build_id(void **state)
@@ -193,7 +198,8 @@ static void debug_file_that_is_none(void **state)
 	make_split("3333333333");
 	lab_run("rm debug/.build-id/33/33333333.debug && mkfifo debug/.build-id/33/33333333.debug");
 	sym_file_free(lab_load_with("prog", &options));
-	lab_run("rm debug/.build-id/33/33333333.debug && echo text >debug/.build-id/33/33333333.debug");
+	lab_run("rm debug/.build-id/33/33333333.debug && echo text "
+		">debug/.build-id/33/33333333.debug");
 	sym_file_free(lab_load_with("prog", &options));
 	lab_run("rm debug/.build-id/33/33333333.debug && mkdir debug/.build-id/33/33333333.debug");
 	sym_file_free(lab_load_with("prog", &options));

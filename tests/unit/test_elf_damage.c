@@ -20,7 +20,8 @@ struct image {
 static void write_program(void)
 {
 	lab_text("program.c", LAB_MARK
-		 "#define F(name) __attribute__((noinline)) int name(int x) { MARK(name); return x + 1; }\n"
+		 "#define F(name) __attribute__((noinline)) \\\n"
+		 "	int name(int x) { MARK(name); return x + 1; }\n"
 		 "F(one) F(two) F(three)\nstatic F(four)\nint main(int c, char **v) {\n"
 		 "	MARK(main); return one(two(three(four(c)))); }\n");
 	lab_run("gcc -O1 -rdynamic -o program program.c");
@@ -221,20 +222,44 @@ static void sparse_giant(void **state)
 	}
 }
 
-/* All symbols of the file share one long name: the bound holds, whatever the count. */
-static void one_name_for_all(void **state)
+static int load_error(const char *path, size_t max_bytes)
 {
-	struct sym_file_options options = { .max_bytes = 1024 * 1024 };
+	struct sym_file_options options = { .max_bytes = max_bytes };
 	struct sym_file *file = NULL;
-	int fd;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err = sym_file_load(fd, &options, &file);
+
+	close(fd);
+	assert_true(err || sym_file_bytes(file) <= max_bytes + 4096);
+	sym_file_free(file);
+	return err;
+}
+
+/* Long names, of their own or one for all: the bound holds, whatever the file makes of it. */
+static void long_names(void **state)
+{
+	struct image im;
+	Elf64_Sym *symbols;
 
 	lab_run("(printf '.text\\n'; for i in $(seq 300); do printf '.globl f%%d_%%08000d\\n"
-		"f%%d_%%08000d: nop\\n' $i 0 $i 0; done) >long.s && gcc -shared -Wl,-z,noexecstack -o long.so long.s");
-	fd = open("long.so", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(sym_file_load(fd, &options, &file), -EFBIG);
-	assert_null(file);
-	close(fd);
-	sym_file_free(lab_load("long.so"));
+		"f%%d_%%08000d: nop\\n' $i 0 $i 0; done) >long.s"
+		" && gcc -shared -Wl,-z,noexecstack -o program long.s");
+	assert_int_equal(load_error("program", 1024 * 1024), -EFBIG);
+	assert_int_equal(load_error("program", 16 * 1024 * 1024), 0);
+
+	open_image(&im);
+	symbols = (Elf64_Sym *)(im.b.data + im.symtab->sh_offset);
+	for (size_t i = 0; i < im.symtab->sh_size / sizeof(*symbols); i++)
+		symbols[i].st_name = symbols[im.symtab->sh_info].st_name;
+	for (size_t i = 0; i < im.ehdr->e_shnum; i++) {
+		Elf64_Shdr *s = (Elf64_Shdr *)(im.b.data + im.ehdr->e_shoff) + i;
+
+		if (s->sh_type == SHT_DYNSYM)
+			s->sh_entsize = 0;
+	}
+	lab_write("shared_name", im.b.data, im.b.len);
+	buf_fini(&im.b);
+	assert_int_equal(load_error("shared_name", 1024 * 1024), -EFBIG);
 }
 
 static void no_regular_file(void **state)
@@ -279,7 +304,7 @@ int main(void)
 	struct CMUnitTest tests[MUTATION_COUNT + 5] = {
 		cmocka_unit_test(fields_at_extremes),
 		cmocka_unit_test(sparse_giant),
-		cmocka_unit_test(one_name_for_all),
+		cmocka_unit_test(long_names),
 		cmocka_unit_test(no_regular_file),
 		cmocka_unit_test(source_ends_early),
 	};

@@ -4,25 +4,24 @@
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/symbolizer.h"
 
-static const char sample[] =
-	"0000000000000000 A fixed_percpu_data\n"
-	"0000000000001000 A cpu_debug_store\n"
-	"ffffffff81000000 T startup_64\n"
-	"ffffffff81000000 T _stext\n"
-	"ffffffff81000000 T _text\n"
-	"ffffffff81000060 W arch_weak\n"
-	"ffffffff81000060 t __local_name\n"
-	"ffffffff81000060 T global_name\n"
-	"ffffffff81000100 t do_work.constprop.0\n"
-	"ffffffff81000180 D not_text\n"
-	"ffffffff81000200 T _RNvNtC6kernel5print9call_func\n"
-	"ffffffff81c00000 r rodata\n"
-	"ffffffffc0000000 t nf_hook\t[nf_tables]\n"
-	"ffffffffc0000040 t nf_last\t[nf_tables]\n"
-	"ffffffffc0000f00 T ext4_first\t[ext4]\n"
-	"ffffffffc0009000 t bpf_prog_6deef7357e7b4530_sd_fw\t[bpf]\n"
-	"ffffffffc0009400 t bpf_trampoline_64\t[bpf]\n"
-	"garbage\n\nffffffffc000a000 t\nffffffffc000a000 tx y\nzz t name\n";
+static const char sample[] = "0000000000000000 A fixed_percpu_data\n"
+			     "0000000000001000 A cpu_debug_store\n"
+			     "ffffffff81000000 T startup_64\n"
+			     "ffffffff81000000 T _stext\n"
+			     "ffffffff81000000 T _text\n"
+			     "ffffffff81000060 W arch_weak\n"
+			     "ffffffff81000060 t __local_name\n"
+			     "ffffffff81000060 T global_name\n"
+			     "ffffffff81000100 t do_work.constprop.0\n"
+			     "ffffffff81000180 D not_text\n"
+			     "ffffffff81000200 T _RNvNtC6kernel5print9call_func\n"
+			     "ffffffff81c00000 r rodata\n"
+			     "ffffffffc0000000 t nf_hook\t[nf_tables]\n"
+			     "ffffffffc0000040 t nf_last\t[nf_tables]\n"
+			     "ffffffffc0000f00 T ext4_first\t[ext4]\n"
+			     "ffffffffc0009000 t bpf_prog_6deef7357e7b4530_sd_fw\t[bpf]\n"
+			     "ffffffffc0009400 t bpf_trampoline_64\t[bpf]\n"
+			     "garbage\n\nffffffffc000a000 t\nffffffffc000a000 tx y\nzz t name\n";
 
 static struct sym_kernel *parse(const char *text)
 {
@@ -57,7 +56,8 @@ static void kernel_proper(void **state)
 	assert_string_equal(at(k, 0xffffffff81000060), "global_name [kernel.kallsyms]");
 	assert_string_equal(at(k, 0xffffffff8100017f), "do_work.constprop.0 [kernel.kallsyms]");
 	assert_string_equal(at(k, 0xffffffff81000190), "do_work.constprop.0 [kernel.kallsyms]");
-	assert_string_equal(at(k, 0xffffffff81000200), "kernel::print::call_func [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff81000200),
+			    "kernel::print::call_func [kernel.kallsyms]");
 	assert_string_equal(at(k, 0x7fffffffffff), "-");
 	sym_kernel_free(k);
 }
@@ -129,9 +129,10 @@ static void this_kernel(void **state)
 
 static void kernel_build_id(void **state)
 {
-	static const uint8_t notes[] = { 4, 0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 'X', 'e', 'n', 0, 1, 2, 0, 0,
-					 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0,
-					 0xde, 0xad, 0xbe, 0xef };
+	static const uint8_t notes[] = { 4, 0, 0,   0,   2,   0, 0,    0,    9,    0,
+					 0, 0, 'X', 'e', 'n', 0, 1,    2,    0,    0,
+					 4, 0, 0,   0,   4,   0, 0,    0,    3,    0,
+					 0, 0, 'G', 'N', 'U', 0, 0xde, 0xad, 0xbe, 0xef };
 	char hex[64] = "old";
 
 	lab_write("notes", notes, sizeof(notes));

@@ -51,10 +51,21 @@ static void lines_of_all_writers(void **state)
 
 static void bad_lines_are_counted(void **state)
 {
-	static const char *const bad[] = { "", "1000", "1000 10", "1000 10 ", "1000  ", "g000 10 x",
-					   "1000 zz x", "1000 0 empty", "1000 -1 x", "0x 10 x",
-					   "11112222333344445 10 x", "1000\t10\tx", " 1000 10 x",
-					   "ffffffffffffffff 10 wraps", "1000 10 \r" };
+	static const char *const bad[] = { "",
+					   "1000",
+					   "1000 10",
+					   "1000 10 ",
+					   "1000  ",
+					   "g000 10 x",
+					   "1000 zz x",
+					   "1000 0 empty",
+					   "1000 -1 x",
+					   "0x 10 x",
+					   "11112222333344445 10 x",
+					   "1000\t10\tx",
+					   " 1000 10 x",
+					   "ffffffffffffffff 10 wraps",
+					   "1000 10 \r" };
 	enum { COUNT = sizeof(bad) / sizeof(bad[0]) };
 	struct sym_perfmap *map;
 	char text[1024] = "";
@@ -103,7 +114,8 @@ static void later_line_wins(void **state)
 
 static void strange_bytes(void **state)
 {
-	static const char text[] = "1000 10 a\xff\x01;b\n2000 10 cut\0behind\n3000 10 \0\n\0\n4000 10 ok\n";
+	static const char text[] =
+		"1000 10 a\xff\x01;b\n2000 10 cut\0behind\n3000 10 \0\n\0\n4000 10 ok\n";
 	struct sym_perfmap *map;
 
 	assert_int_equal(sym_perfmap_parse(text, sizeof(text) - 1, &map), 0);
@@ -212,7 +224,8 @@ static void links_stay_in_the_root(void **state)
 
 	make_process();
 	lab_run("mkdir outside && echo 1000 10 outside >outside/perf-5.map"
-		" && rmdir proc/77/root/tmp && ln -s %s/outside proc/77/root/tmp", lab_dir);
+		" && rmdir proc/77/root/tmp && ln -s %s/outside proc/77/root/tmp",
+		lab_dir);
 	assert_int_equal(load(getuid(), &map), -EPERM); /* inside, it leads to itself */
 	lab_run("rm proc/77/root/tmp && ln -s ../../../outside proc/77/root/tmp");
 	assert_int_equal(load(getuid(), &map), -ENOENT);

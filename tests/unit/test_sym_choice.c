@@ -33,8 +33,9 @@ static void label_inside_function(void **state)
 	struct sym_file *file;
 	uint64_t outer, inner;
 
-	lab_text("inner.s", ".text\n.globl outer\n.type outer, @function\nouter: .fill 16, 1, 0x90\n"
-			    "inner: .fill 16, 1, 0x90\nret\n.size outer, .-outer\n");
+	lab_text("inner.s",
+		 ".text\n.globl outer\n.type outer, @function\nouter: .fill 16, 1, 0x90\n"
+		 "inner: .fill 16, 1, 0x90\nret\n.size outer, .-outer\n");
 	lab_run("gcc -shared -Wl,-z,noexecstack -o inner inner.s");
 	outer = lab_nm("inner", "", "outer");
 	inner = lab_nm("inner", "", "inner");
@@ -50,11 +51,12 @@ static void stripped_neighbour_is_not_swallowed(void **state)
 {
 	struct sym_file *file;
 
-	lab_text("three.c", LAB_MARK
-		 "static __attribute__((noinline)) int one(int x) { MARK(one); return x + 1; }\n"
-		 "static __attribute__((noinline)) int two(int x) { MARK(two); return x + 2; }\n"
-		 "static __attribute__((noinline)) int three(int x) { MARK(three); return x + 3; }\n"
-		 "int main(int c, char **v) { return one(two(three(c))); }\n");
+	lab_text(
+		"three.c", LAB_MARK
+		"static __attribute__((noinline)) int one(int x) { MARK(one); return x + 1; }\n"
+		"static __attribute__((noinline)) int two(int x) { MARK(two); return x + 2; }\n"
+		"static __attribute__((noinline)) int three(int x) { MARK(three); return x + 3; }\n"
+		"int main(int c, char **v) { return one(two(three(c))); }\n");
 	lab_run("gcc -O1 -o three three.c && strip -N two three");
 	file = lab_load("three");
 	assert_int_equal(lab_check_marks("three", file, "two"), 3);
@@ -65,15 +67,16 @@ static void versions_and_ifunc(void **state)
 {
 	struct sym_file *file;
 
-	lab_text("lib.map", "V1 { global: pick; old_name; dup; local: *; };\nV2 { global: dup; } V1;\n");
-	lab_text("lib.c", LAB_MARK
-		 "static int pick_fast(int x) { MARK(pick_fast); return x; }\n"
-		 "static int (*choose(void))(int) { MARK(choose); return pick_fast; }\n"
-		 "int pick(int) __attribute__((ifunc(\"choose\")));\n"
-		 "int old_name(int x) { MARK(old_name); return x; }\n"
-		 "int dup_v1(int x) { return x + 1; }\n"
-		 "int dup_v2(int x) { return x + 2; }\n"
-		 "asm(\".symver dup_v1, dup@V1\\n.symver dup_v2, dup@@V2\");\n");
+	lab_text("lib.map",
+		 "V1 { global: pick; old_name; dup; local: *; };\nV2 { global: dup; } V1;\n");
+	lab_text("lib.c",
+		 LAB_MARK "static int pick_fast(int x) { MARK(pick_fast); return x; }\n"
+			  "static int (*choose(void))(int) { MARK(choose); return pick_fast; }\n"
+			  "int pick(int) __attribute__((ifunc(\"choose\")));\n"
+			  "int old_name(int x) { MARK(old_name); return x; }\n"
+			  "int dup_v1(int x) { return x + 1; }\n"
+			  "int dup_v2(int x) { return x + 2; }\n"
+			  "asm(\".symver dup_v1, dup@V1\\n.symver dup_v2, dup@@V2\");\n");
 	lab_run("gcc -O1 -shared -fPIC -Wl,--version-script=lib.map -o lib.so lib.c");
 	file = lab_load("lib.so");
 	assert_int_equal(lab_check_marks("lib.so", file, NULL), 3);
@@ -166,9 +169,11 @@ static void aliases_by_rule(void **state)
 	struct sym_file *file;
 
 	lab_text("alias.s",
-		 ".macro fn names:vararg\n.irp n, \\names\n.type \\n, @function\n\\n:\n.endr\nnop\nret\n"
+		 ".macro fn names:vararg\n.irp n, \\names\n.type \\n, "
+		 "@function\n\\n:\n.endr\nnop\nret\n"
 		 ".irp n, \\names\n.size \\n, .-\\n\n.endr\n.endm\n.text\n"
-		 ".globl at_weak, global_one, __under, under, short, longer_name, aaa, aab, _Zsized\n"
+		 ".globl at_weak, global_one, __under, under, short, longer_name, aaa, aab, "
+		 "_Zsized\n"
 		 ".weak weak_but_longer_name\n"
 		 "fn weak_but_longer_name, at_weak\nfn at_local, global_one\nfn __under, under\n"
 		 "fn short, longer_name\nfn aab, aaa\n"

@@ -3,14 +3,15 @@
 #include "elf_lab.h"
 #include "symbolizer/symbolizer.h"
 
-static const char program[] = LAB_MARK
-	"const char filler[70000] = { 1 };\n"
-	"#define FUNCTION(name, link) \\\n"
-	"	link __attribute__((noinline, used)) int name(int x) { MARK(name); return x + 1; }\n"
-	"FUNCTION(alpha, )\nFUNCTION(beta, static)\nFUNCTION(gamma_3, )\n"
-	"__attribute__((section(\".hot_code\"))) FUNCTION(hot, )\n"
-	"int main(int argc, char **argv) {\n"
-	"	MARK(main); return alpha(beta(gamma_3(hot(argc)))) + filler[argc]; }\n";
+static const char program[] =
+	LAB_MARK "const char filler[70000] = { 1 };\n"
+		 "#define FUNCTION(name, link) \\\n"
+		 "	link __attribute__((noinline, used)) int name(int x) { MARK(name); return "
+		 "x + 1; }\n"
+		 "FUNCTION(alpha, )\nFUNCTION(beta, static)\nFUNCTION(gamma_3, )\n"
+		 "__attribute__((section(\".hot_code\"))) FUNCTION(hot, )\n"
+		 "int main(int argc, char **argv) {\n"
+		 "	MARK(main); return alpha(beta(gamma_3(hot(argc)))) + filler[argc]; }\n";
 
 static const struct layout {
 	const char *name;
@@ -31,7 +32,8 @@ static const struct layout {
 	{ "lld_16k", "clang-14 -O1 -fuse-ld=lld -Wl,-z,max-page-size=0x4000" },
 	{ "lld_64k", "clang-14 -O1 -fuse-ld=lld -Wl,-z,max-page-size=0x10000" },
 	{ "lld_2m", "clang-14 -O1 -fuse-ld=lld -Wl,-z,max-page-size=0x200000" },
-	{ "lld_static_pie", "clang-14 -O1 -fPIE -fuse-ld=lld -static-pie -Wl,--image-base=0x50000" },
+	{ "lld_static_pie",
+	  "clang-14 -O1 -fPIE -fuse-ld=lld -static-pie -Wl,--image-base=0x50000" },
 	{ "gold", "gcc -O1 -fuse-ld=gold" },
 };
 
@@ -122,8 +124,9 @@ static void stripped_program_has_no_names(void **state)
 	alpha = lab_nm("stripped", "", "alpha");
 	lab_run("llvm-objcopy-14 --strip-sections stripped");
 	file = lab_load("stripped");
-	assert_true(strstr("[no symbol covers the address] [no symbols in the file or its debug file]",
-			   lab_name(file, alpha)) != NULL);
+	assert_true(
+		strstr("[no symbol covers the address] [no symbols in the file or its debug file]",
+		       lab_name(file, alpha)) != NULL);
 	sym_file_free(file);
 }
 
@@ -137,9 +140,9 @@ static void vdso_has_names(void **state)
 	for (uint64_t off = 0; off < 16384; off++) {
 		uint64_t vaddr;
 
-		found = found || (sym_file_vaddr(file, off, &vaddr) &&
-				  sym_file_find(file, vaddr, &hit) == SYM_OK &&
-				  strstr(hit.name, "gettime"));
+		found = found ||
+			(sym_file_vaddr(file, off, &vaddr) &&
+			 sym_file_find(file, vaddr, &hit) == SYM_OK && strstr(hit.name, "gettime"));
 	}
 	assert_true(found);
 	assert_true(strlen(sym_file_build_id(file)) >= 2);
