@@ -334,6 +334,22 @@ void agent_set_frequency(struct agent *a, uint32_t hz)
 	collect_set_frequency(a->collect, hz);
 }
 
+void agent_set_reading(struct agent *a, bool read_files)
+{
+	resolver_set_reading(a->resolver, read_files);
+}
+
+void agent_drop_symbols(struct agent *a)
+{
+	resolver_drop_symbols(a->resolver);
+	forward_forgotten(a);
+}
+
+uint64_t agent_map_bytes(const struct agent *a)
+{
+	return collect_map_bytes(a->collect);
+}
+
 int agent_comment(struct agent *a, const char *text)
 {
 	return profile_add_comment(a->profile, "%s", text);

@@ -55,6 +55,13 @@ void agent_totals(struct agent *a, struct agent_totals *ret_totals);
 /* Another sampling frequency, from the next profile on: call it right after agent_take. */
 void agent_set_frequency(struct agent *a, uint32_t hz);
 
+/* See resolver_set_reading and resolver_drop_symbols. */
+void agent_set_reading(struct agent *a, bool read_files);
+void agent_drop_symbols(struct agent *a);
+
+/* Bytes that the BPF maps occupy in the kernel. */
+uint64_t agent_map_bytes(const struct agent *a);
+
 /* One more comment for the profile in the making, such as a step of the governor. */
 int agent_comment(struct agent *a, const char *text);
 bool agent_is_hardware(const struct agent *a);

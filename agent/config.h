@@ -14,10 +14,15 @@
 
 /*
  * Sets the fields of `values` that the file names, the others stay. Texts are copied into
- * `memory`. 0, or -errno and one line in `reason`.
+ * `memory`. 0, or -errno and one line in `reason`; then some fields may have been set: whoever
+ * wants to keep the old ones loads into a copy.
  */
 int config_load(const char *path, const struct option_row *rows, void *values,
 		struct arena *memory, char *reason, size_t reason_size);
+
+/* The same from bytes in memory; `name` stands for the file in messages. At most 64 KiB. */
+int config_parse(const char *name, const void *bytes, size_t len, const struct option_row *rows,
+		 void *values, struct arena *memory, char *reason, size_t reason_size);
 
 /* An example file with each option, its help as a comment and its default, from the table. */
 void config_example(const struct option_row *rows, FILE *out);

@@ -16,6 +16,7 @@ enum { HELP_COLUMN = 30, MAX_NAME = 64 };
 struct parser {
 	const struct option_row *rows;
 	char *values;
+	const char *dashes; /* what stands before a name in messages */
 	char *reason;
 	size_t reason_size;
 };
@@ -26,13 +27,20 @@ static int fail(const struct parser *p, const char *format, const char *what, co
 	return -EINVAL;
 }
 
+static int fail_value(const struct parser *p, const struct option_row *row, const char *text,
+		      const char *what)
+{
+	snprintf(p->reason, p->reason_size, "%s%s: '%s' is %s", p->dashes, row->name, text, what);
+	return -EINVAL;
+}
+
 static int check_bounds(const struct parser *p, const struct option_row *row, double value,
 			const char *text)
 {
 	if (row->min == row->max || (value >= row->min && value <= row->max))
 		return 0;
-	snprintf(p->reason, p->reason_size, "--%s: %s is out of range, %g to %g is allowed",
-		 row->name, text, row->min, row->max);
+	snprintf(p->reason, p->reason_size, "%s%s: %s is out of range, %g to %g is allowed",
+		 p->dashes, row->name, text, row->min, row->max);
 	return -EINVAL;
 }
 
@@ -43,9 +51,9 @@ static int set_number(const struct parser *p, const struct option_row *row, cons
 					       : parse_u64(text, 10, &value);
 
 	if (err)
-		return fail(p, row->type == OPTION_DURATION
-				       ? "--%s: '%s' is no duration, such as 30, 1.5m or 200ms"
-				       : "--%s: '%s' is no number", row->name, text);
+		return fail_value(p, row, text, row->type == OPTION_DURATION
+							? "no duration, such as 30, 1.5m or 200ms"
+							: "no number");
 	err = check_bounds(p, row, (double)value, text);
 	if (!err)
 		memcpy(p->values + row->offset, &value, sizeof(value));
@@ -59,7 +67,7 @@ static int set_real(const struct parser *p, const struct option_row *row, const 
 	int err;
 
 	if (end == text || *end || !isfinite(value))
-		return fail(p, "--%s: '%s' is no number", row->name, text);
+		return fail_value(p, row, text, "no number");
 	err = check_bounds(p, row, value, text);
 	if (!err)
 		memcpy(p->values + row->offset, &value, sizeof(value));
@@ -71,7 +79,7 @@ static int set_flag(const struct parser *p, const struct option_row *row, const 
 	bool on = strcmp(text, "1") == 0 || strcmp(text, "yes") == 0 || strcmp(text, "true") == 0;
 
 	if (!on && strcmp(text, "0") != 0 && strcmp(text, "no") != 0 && strcmp(text, "false") != 0)
-		return fail(p, "--%s: '%s' is neither yes nor no", row->name, text);
+		return fail_value(p, row, text, "neither yes nor no");
 	memcpy(p->values + row->offset, &on, sizeof(on));
 	return 0;
 }
@@ -104,15 +112,18 @@ static const char *environment(const struct option_row *row)
 	return getenv(name);
 }
 
-static int set_defaults(const struct parser *p)
+static const char *fallback(const struct option_row *row)
+{
+	return row->fallback;
+}
+
+/* Sets each option for which `source` has a text. */
+static int set_all(const struct parser *p, const char *(*source)(const struct option_row *row))
 {
 	for (const struct option_row *row = p->rows; row->name; row++) {
-		const char *text = environment(row);
-		int err;
+		const char *text = source(row);
+		int err = text ? set(p, row, text) : 0;
 
-		if (!text)
-			text = row->fallback;
-		err = text ? set(p, row, text) : 0;
 		if (err)
 			return err;
 	}
@@ -179,11 +190,9 @@ static int parse_letters(const struct parser *p, int argc, char **argv, int *i)
 	return 0;
 }
 
-int options_parse(const struct option_row *rows, int argc, char **argv, void *values,
-		  int *ret_rest, char *reason, size_t reason_size)
+static int parse_argv(const struct parser *p, int argc, char **argv, int *ret_rest)
 {
-	struct parser p = { rows, values, reason, reason_size };
-	int i, err = set_defaults(&p);
+	int i, err = 0;
 
 	for (i = 1; !err && i < argc; i++) {
 		const char *arg = argv[i];
@@ -194,15 +203,49 @@ int options_parse(const struct option_row *rows, int argc, char **argv, void *va
 		}
 		if (arg[0] != '-' || arg[1] == 0)
 			break;
-		if (strcmp(arg, "--help") == 0 || (strcmp(arg, "-h") == 0 && !find_letter(&p, 'h')))
+		if (strcmp(arg, "--help") == 0 || (strcmp(arg, "-h") == 0 && !find_letter(p, 'h')))
 			return 1;
-		err = arg[1] == '-' ? parse_long(&p, argc, argv, &i)
-				    : parse_letters(&p, argc, argv, &i);
+		err = arg[1] == '-' ? parse_long(p, argc, argv, &i)
+				    : parse_letters(p, argc, argv, &i);
 	}
 	if (err)
 		return err;
 	*ret_rest = i;
 	return 0;
+}
+
+
+int options_parse(const struct option_row *rows, int argc, char **argv, void *values,
+		  int *ret_rest, char *reason, size_t reason_size)
+{
+	struct parser p = { rows, values, "--", reason, reason_size };
+	int err = set_all(&p, fallback);
+
+	if (!err)
+		err = set_all(&p, environment);
+	return err ? err : parse_argv(&p, argc, argv, ret_rest);
+}
+
+int options_override(const struct option_row *rows, int argc, char **argv, void *values,
+		     char *reason, size_t reason_size)
+{
+	struct parser p = { rows, values, "--", reason, reason_size };
+	int rest, err = set_all(&p, environment);
+
+	return err ? err : parse_argv(&p, argc, argv, &rest);
+}
+
+int options_set(const struct option_row *rows, void *values, const char *name, const char *text,
+		char *reason, size_t reason_size)
+{
+	struct parser p = { rows, values, "", reason, reason_size };
+	const struct option_row *row = find_long(&p, name, strlen(name));
+
+	if (!row) {
+		snprintf(reason, reason_size, "there is no option '%s'", name);
+		return -ENOENT;
+	}
+	return set(&p, row, text);
 }
 
 void options_help(const struct option_row *rows, FILE *out)

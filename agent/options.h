@@ -38,6 +38,17 @@ struct option_row {
 int options_parse(const struct option_row *rows, int argc, char **argv, void *values,
 		  int *ret_rest, char *reason, size_t reason_size);
 
+/*
+ * Sets one option by its long name, for configuration files: 0, -ENOENT if there is none, or
+ * -EINVAL, with one line in `reason`. A text is kept as the pointer that was given.
+ */
+int options_set(const struct option_row *rows, void *values, const char *name, const char *text,
+		char *reason, size_t reason_size);
+
+/* The environment and argv once more, over what a configuration file has set. */
+int options_override(const struct option_row *rows, int argc, char **argv, void *values,
+		     char *reason, size_t reason_size);
+
 /* The rows as help text. */
 void options_help(const struct option_row *rows, FILE *out);
 

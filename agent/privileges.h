@@ -34,13 +34,17 @@ bool privilege_have(enum privilege p);
 
 /*
  * Gives up, for good, all capabilities but those above (bounding, permitted, effective,
- * inheritable, ambient), and sets no_new_privs. 0 or -errno.
+ * inheritable, ambient), and sets no_new_privs. 0 or -errno. Where BPF or PERFMON are missing,
+ * CAP_SYS_ADMIN stays if it is there. Capabilities belong to a thread: call it before the
+ * first further one starts.
  */
 int privileges_drop(void);
 
 /*
- * Only the system calls of the running agent from now on; others fail with EPERM and are counted
- * by nobody, but the agent is not killed. 0 or -errno (kernels without seccomp: -ENOSYS).
+ * Only the system calls of the running agent from now on, for all its threads; others fail with
+ * EPERM and are counted by nobody, but the agent is not killed. No new program, no executable
+ * memory (so no dlopen), no loading of BPF programs. 0 or -errno (kernels without seccomp:
+ * -ENOSYS).
  */
 int privileges_seccomp(void);
 

@@ -67,6 +67,7 @@ static __always_inline bool path_append(char *names, __u32 *size, const void *na
 
 	if (at > SONDE_MAX_PATH_BYTES - 1)
 		return false;
+	barrier_var(at); /* the mask below is for the verifier: see path_record_size */
 	len = bpf_probe_read_kernel_str(names + (at & (SONDE_MAX_PATH_BYTES - 1)), SONDE_MAX_NAME,
 					name);
 	if (len <= 0)
@@ -84,11 +85,14 @@ static __always_inline void file_names(struct sonde_file *record, struct file *f
 	for (int i = 0; i < SONDE_MAX_PATH_NAMES; i++) {
 		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
 
-		if (!parent || parent == dentry)
+		/* The root has no name, but a memfd's only dentry is a root with one. */
+		if (!parent || (parent == dentry && i > 0))
 			break;
 		if (!path_append(record->names, &size, BPF_CORE_READ(dentry, d_name.name)))
 			break;
 		count++;
+		if (parent == dentry)
+			break;
 		dentry = parent;
 	}
 	record->names_size = size;

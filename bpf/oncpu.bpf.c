@@ -20,16 +20,19 @@ static __always_inline bool user_stack(struct walk_state *s, struct bpf_perf_eve
 				       struct task_struct *task, __u64 *ret_id)
 {
 	struct sonde_user_stack *stack = &s->stack;
-	struct arch_regs regs;
 
 	if (!settings.user_stacks || !has_user_stack(s, task))
 		return true;
-	if (s->in_user)
+	if (s->in_user) {
 		regs_load(s, &ctx->regs);
-	else if (regs_of_task(&regs, task) == 0)
-		regs_load(s, &regs);
-	else
+		/* Keeps the compiler from joining this with the load below: the verifier wants
+		 * the context read through its own pointer. */
+		barrier();
+	} else if (regs_of_task(&s->regs, task) == 0) {
+		regs_load(s, &s->regs);
+	} else {
 		s->pc = 0;
+	}
 	unwind(s, SONDE_CONTEXT_PERF);
 	if (s->bound_to_process)
 		s->hash = hash_step(s->hash, s->process);
@@ -70,7 +73,7 @@ static __always_inline bool kernel_stack(struct walk_state *s, struct bpf_perf_e
 static __always_inline void sample(struct walk_state *s, struct bpf_perf_event_data *ctx,
 				   struct task_struct *task)
 {
-	struct sonde_count_key key = { .kind = SONDE_KIND_ON_CPU };
+	struct sonde_count_key *key = &s->key;
 	bool whole;
 
 	s->context = SONDE_CONTEXT_PERF;
@@ -78,16 +81,17 @@ static __always_inline void sample(struct walk_state *s, struct bpf_perf_event_d
 	s->in_user = regs_are_user(ctx);
 	s->mm = (__u64)BPF_CORE_READ(task, mm);
 	s->vdso = s->mm ? (__u64)BPF_CORE_READ(task, mm, context.vdso) : 0;
-	key.cgroup = cgroup_fact(s, task);
-	key.process = s->process = process_fact(s, task);
+	*key = (struct sonde_count_key){ .kind = SONDE_KIND_ON_CPU };
+	key->cgroup = cgroup_fact(s, task);
+	key->process = s->process = process_fact(s, task);
 	if (settings.thread_names)
-		key.thread = thread_fact(s);
-	whole = kernel_stack(s, ctx, &key.kernel_stack);
-	whole = user_stack(s, ctx, task, &key.user_stack) && whole;
+		key->thread = thread_fact(s);
+	whole = kernel_stack(s, ctx, &key->kernel_stack);
+	whole = user_stack(s, ctx, task, &key->user_stack) && whole;
 	if (whole)
-		count_sample(s, &key, ctx->sample_period);
+		count_sample(s, key, ctx->sample_period);
 	else
-		count_overflow(s, &key, ctx->sample_period);
+		count_overflow(s, key, ctx->sample_period);
 }
 
 /* The clock if this run is to be timed, else 0. */

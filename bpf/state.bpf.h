@@ -54,6 +54,9 @@ struct walk_state {
 	__u64 hash;
 	__u64 bound_to_process; /* some frame means something in this process only */
 
+	struct arch_regs regs; /* user registers of a kernel-mode sample */
+	struct sonde_count_key key;
+
 	/* Look-up in, look-up out. */
 	__u64 addr;
 	struct vma vma;

@@ -25,10 +25,22 @@ const struct command commands[] = {
 	{
 		.name = "report",
 		.summary = "show a profile as a table or as call trees",
-		.usage = "[options] FILE",
-		.detail = "Reads any pprof file, gzip, zstd or plain, whoever wrote it.",
+		.usage = "[options] FILE|DIR",
+		.detail = "Reads any pprof file, gzip, zstd or plain, whoever wrote it. Of a directory that "
+			  "sonde agent writes to, all windows that overlap the time from --since to "
+			  "--until are merged: --since 03:12 --until 03:13 tells what ran at 03:12.",
 		.options = report_rows,
 		.run = report_main,
+	},
+	{
+		.name = "doctor",
+		.summary = "tell what this kernel and these privileges allow",
+		.usage = "[options]",
+		.detail = "One line for each thing that sonde needs or can use; where something is "
+			  "missing, what is lost for it and what to do. The exit status is 1 if "
+			  "nothing can be recorded here.",
+		.options = doctor_rows,
+		.run = doctor_main,
 	},
 	{
 		.name = "man",

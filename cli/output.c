@@ -88,49 +88,52 @@ static bool is_special(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-static int open_output(const char *path, char *temporary, size_t size)
+int output_open(const char *path, struct output *ret_output)
 {
-	int fd;
+	struct output o = { .path = path };
 
-	if (is_special(path)) {
-		temporary[0] = 0;
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-	} else {
-		if ((size_t)snprintf(temporary, size, "%s.tmp", path) >= size)
-			return -ENAMETOOLONG;
-		unlink(temporary); /* a left-over has another's owner or mode */
-		fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	}
-	return fd < 0 ? -errno : fd;
-}
-
-int output_write(const struct profile *p, const char *path, uint64_t *ret_bytes)
-{
-	const struct format *format = format_of(path);
-	struct counted_fd out = { .fd = STDOUT_FILENO };
-	struct byte_sink sink = { write_counted, &out };
-	char temporary[PATH_MAX];
-	int err;
-
-	if (!format)
+	if (!format_of(path))
 		return -EINVAL;
 	if (strcmp(path, "-") == 0) {
-		err = write_format(p, format, sink);
-		if (!err)
-			*ret_bytes = out.bytes;
-		return err;
+		o.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	} else if (is_special(path)) {
+		o.fd = open(path, O_WRONLY | O_CLOEXEC);
+	} else {
+		if ((size_t)snprintf(o.temporary, sizeof(o.temporary), "%s.tmp", path) >=
+		    sizeof(o.temporary))
+			return -ENAMETOOLONG;
+		unlink(o.temporary); /* a left-over has another's owner or mode */
+		o.fd = open(o.temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	}
-	out.fd = open_output(path, temporary, sizeof(temporary));
-	if (out.fd < 0)
-		return out.fd;
-	err = write_format(p, format, sink);
-	if (close(out.fd) < 0 && !err)
+	if (o.fd < 0)
+		return -errno;
+	*ret_output = o;
+	return 0;
+}
+
+int output_write(struct output *o, const struct profile *p, uint64_t *ret_bytes)
+{
+	struct counted_fd out = { .fd = o->fd };
+	int err = write_format(p, format_of(o->path), (struct byte_sink){ write_counted, &out });
+
+	if (close(o->fd) < 0 && !err)
 		err = -errno;
-	if (!err && temporary[0] && rename(temporary, path) < 0)
+	o->fd = -1;
+	if (!err && o->temporary[0] && rename(o->temporary, o->path) < 0)
 		err = -errno;
-	if (err && temporary[0])
-		unlink(temporary);
-	if (!err)
-		*ret_bytes = out.bytes;
-	return err;
+	if (err)
+		return err;
+	o->temporary[0] = 0;
+	*ret_bytes = out.bytes;
+	return 0;
+}
+
+void output_close(struct output *o)
+{
+	if (o->fd >= 0)
+		close(o->fd);
+	if (o->temporary[0])
+		unlink(o->temporary);
+	o->fd = -1;
+	o->temporary[0] = 0;
 }

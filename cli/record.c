@@ -98,8 +98,8 @@ static int add_targets(struct agent *agent, const struct record_target *target,
 	return launch->pid ? agent_add_target(agent, launch->pid) : 0;
 }
 
-static int write_profile(struct agent *agent, const struct record_options *o, char *reason,
-			 size_t size)
+static int write_profile(struct agent *agent, const struct record_options *o,
+			 struct output *output, char *reason, size_t size)
 {
 	struct agent_totals totals;
 	struct profile *profile;
@@ -111,7 +111,7 @@ static int write_profile(struct agent *agent, const struct record_options *o, ch
 		return err;
 	}
 	duration = (uint64_t)profile->duration_ns;
-	err = output_write(profile, o->output, &bytes);
+	err = output_write(output, profile, &bytes);
 	if (err)
 		snprintf(reason, size, "%s: %s; the profile is lost", o->output, strerror(-err));
 	profile_free(profile);
@@ -123,7 +123,8 @@ static int write_profile(struct agent *agent, const struct record_options *o, ch
 
 /* From an opened agent to the written file. */
 static int run(struct agent *agent, const struct record_options *o,
-	       const struct record_target *target, struct launch *launch, char *reason, size_t size)
+	       const struct record_target *target, struct launch *launch, struct output *output,
+	       char *reason, size_t size)
 {
 	int err = add_targets(agent, target, launch, reason, size);
 
@@ -137,7 +138,7 @@ static int run(struct agent *agent, const struct record_options *o,
 				"kernel.perf_event_max_sample_rate; not at %llu\n",
 			agent_frequency(agent), (unsigned long long)o->frequency_hz);
 	err = record_loop(agent, o, target, launch, reason, size);
-	return err ? err : write_profile(agent, o, reason, size);
+	return err ? err : write_profile(agent, o, output, reason, size);
 }
 
 static int record(struct record_options *o)
@@ -156,10 +157,18 @@ static int record(struct record_options *o)
 	};
 	struct launch launch = { .go_fd = -1, .error_fd = -1 };
 	struct record_target target = { 0 };
+	struct output output = { .fd = -1 };
 	struct agent *agent = NULL;
 	char reason[REASON_BYTES] = "";
 	int status = 0, err = find_target(o, &target, &options, reason, sizeof(reason));
 
+	/* Before anything is recorded that could not be written. */
+	if (!err) {
+		err = output_open(o->output, &output);
+		if (err)
+			snprintf(reason, sizeof(reason), "--output: %s: %s", o->output,
+				 strerror(-err));
+	}
 	if (!err)
 		err = agent_open(&options, &agent, reason, sizeof(reason));
 	if (!err && o->command) {
@@ -168,8 +177,9 @@ static int record(struct record_options *o)
 			snprintf(reason, sizeof(reason), "%s: %s", o->command[0], strerror(-err));
 	}
 	if (!err)
-		err = run(agent, o, &target, &launch, reason, sizeof(reason));
+		err = run(agent, o, &target, &launch, &output, reason, sizeof(reason));
 	agent_close(agent);
+	output_close(&output);
 	if (err)
 		fail(reason[0] ? reason : strerror(-err));
 	launch_close(&launch);
@@ -182,8 +192,10 @@ int record_main(int argc, char **argv)
 {
 	struct record_options options = { 0 };
 	char reason[REASON_BYTES];
-	int rest, err = command_options("record", argc, argv, &options, &rest);
+	int rest, err;
 
+	signal(SIGPIPE, SIG_IGN); /* a pipe that nobody reads is an error to be told */
+	err = command_options("record", argc, argv, &options, &rest);
 	if (err)
 		return err == 1 ? 0 : 2;
 	if (rest < argc)

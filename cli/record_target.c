@@ -85,6 +85,7 @@ static void run_command(char **command, int go_fd, int error_fd)
 	char word;
 	int err;
 
+	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (read(go_fd, &word, 1) != 1)

@@ -7,11 +7,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/report_private.h"
+#include "cli/report_store.h"
 #include "proto/compress.h"
 #include "proto/folded.h"
 #include "proto/pprof.h"
@@ -70,7 +73,7 @@ static int unpack(const struct buf *file, struct buf *out, struct buf *reason)
 	return 0;
 }
 
-static int load(const char *path, struct profile **ret_profile, struct buf *reason)
+int report_load_file(const char *path, struct profile **ret_profile, struct buf *reason)
 {
 	char why[256];
 	struct buf file, plain;
@@ -89,6 +92,22 @@ static int load(const char *path, struct profile **ret_profile, struct buf *reas
 	}
 	buf_fini(&plain);
 	return err;
+}
+
+/* A directory is a store of windows; a file is one profile, whole. */
+static int load(const struct report_options *options, struct profile **ret_profile,
+		struct buf *reason, FILE *warnings)
+{
+	struct stat st;
+
+	if (stat(options->path, &st) == 0 && S_ISDIR(st.st_mode))
+		return report_store_load(options, (int64_t)clock_realtime(), ret_profile, reason,
+					 warnings);
+	if (options->since || options->until || options->type)
+		return explain(reason, -EINVAL,
+			       "--since, --until and --type choose from a store directory, and "
+			       "this is none");
+	return report_load_file(options->path, ret_profile, reason);
 }
 
 static int find_type(const struct profile *p, const char *name)
@@ -144,8 +163,12 @@ static int print_folded(struct report *r, struct buf *out)
 {
 	for (size_t i = 0; i < r->p->sample_count; i++) {
 		struct profile_sample *sample = &r->p->samples[i];
+		uint32_t leaf = sample->location_count ? r->first_frame[sample->locations[0] - 1] : 0;
+		int64_t group = report_group_find(r, sample);
 
-		if (!report_sample_passes(r, sample))
+		if (group < 0)
+			return -ENOMEM;
+		if (!group || !r->frame_class[leaf])
 			sample->values[r->type] = 0;
 	}
 	return folded_write(r->p, r->type, (struct byte_sink){ put_to_buf, out });
@@ -161,6 +184,8 @@ static int make_text(struct report *r, struct buf *out, struct buf *reason)
 		err = report_frames_build(r);
 	if (!err)
 		err = report_keys_parse(r, reason);
+	if (!err)
+		err = report_groups_init(r);
 	if (err)
 		return err;
 	if (r->options->folded)
@@ -177,6 +202,7 @@ static int make_text(struct report *r, struct buf *out, struct buf *reason)
 static void report_fini(struct report *r)
 {
 	report_trees_free(r->trees);
+	report_groups_fini(r);
 	if (r->row_index.key_size)
 		map_fini(&r->row_index);
 	free(r->rows);
@@ -188,7 +214,7 @@ static void report_fini(struct report *r)
 }
 
 static int report_text_of_file(const struct report_options *options, struct buf *out,
-			       struct buf *reason)
+			       struct buf *reason, FILE *warnings)
 {
 	struct report r = { .options = options };
 	int err;
@@ -196,7 +222,7 @@ static int report_text_of_file(const struct report_options *options, struct buf 
 	buf_init(&r.chain, MAX_TEXT);
 	err = strtab_init(&r.texts, MAX_TEXT);
 	if (!err)
-		err = load(options->path, &r.p, reason);
+		err = load(options, &r.p, reason, warnings);
 	if (!err)
 		err = make_text(&r, out, reason);
 	report_fini(&r);
@@ -224,7 +250,7 @@ int report_run(const struct report_options *options, FILE *out, FILE *err)
 
 	buf_init(&text, MAX_TEXT);
 	buf_init(&reason, MAX_REASON);
-	status = report_text_of_file(options, &text, &reason);
+	status = report_text_of_file(options, &text, &reason, err);
 	if (status) {
 		print_error(options->path, &reason, status, err);
 	} else if (fwrite(text.data, 1, text.len, out) != text.len || fflush(out) != 0) {

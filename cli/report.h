@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sonde report FILE`: a profile as text, in the shape that users of perf report --stdio know:
+ * `sonde report FILE|DIR`: a profile as text, in the shape that users of perf report --stdio know:
  * a table of overheads, or call trees, or folded stacks. Reads any pprof file, plain, gzip or
- * zstd, whoever wrote it. What is left out of the output (--percent-limit, thin branches) is
+ * zstd, whoever wrote it; of an agent's store, what overlaps the asked time. What is left out of the output (--percent-limit, thin branches) is
  * summed up in a line of its own.
  */
 #ifndef CLI_REPORT_H
@@ -17,10 +17,15 @@ struct report_options {
 	bool children;           /* also count what a function called */
 	const char *call_graph;  /* NULL, "caller" (from the outside in) or "callee" */
 	double percent_limit;    /* rows below are summed in one line; 0: all rows */
-	const char *comm, *dso, *sym, *pid; /* NULL or a list with commas; a last * matches any rest */
+	/* NULL or a list with commas; a last * matches any rest. */
+	const char *comm, *dso, *sym, *pid, *cgroup;
 	bool folded;             /* folded stacks in place of the table */
 	const char *sample_type; /* name; NULL: the file's default, else its last */
 	bool no_header;          /* without the lines about the file */
+
+	/* Of a store directory: see report_parse_time; NULL: all. */
+	const char *since, *until;
+	const char *type;        /* of the profiles in it; NULL: the one there is, else "cpu" */
 };
 
 /* Returns the exit status: 0, or 1 after one line on `err`. */

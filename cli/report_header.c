@@ -65,7 +65,11 @@ static void print_filters(const struct report *r, struct buf *out)
 	const struct report_options *o = r->options;
 	const struct {
 		const char *name, *value;
-	} filters[] = { { "comm", o->comm }, { "pid", o->pid }, { "dso", o->dso }, { "sym", o->sym } };
+	} filters[] = { { "comm", o->comm },
+			{ "pid", o->pid },
+			{ "cgroup", o->cgroup },
+			{ "dso", o->dso },
+			{ "sym", o->sym } };
 	size_t active = 0;
 
 	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {

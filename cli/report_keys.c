@@ -2,7 +2,6 @@
 /* The sort keys of `sonde report`: what makes two samples one row. */
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -103,18 +102,36 @@ static int add_key(struct report *r, const char *name, size_t len, bool only_if_
 		if (r->keys[i] == key)
 			return 0;
 	}
-	r->key_labels[r->key_count] = label;
+	if (key->label)
+		r->labels[r->label_count++] =
+			(struct report_label){ .key = label, .cell = (int)r->key_count };
 	r->keys[r->key_count++] = key;
 	return 0;
 }
 
-int report_keys_parse(struct report *r, struct buf *reason)
+/* A filter by label; one entry serves a sort key of the same label too. */
+static void add_filter(struct report *r, const char *label, const char *list)
+{
+	uint32_t key = find_string(r->p, label);
+
+	if (!list)
+		return;
+	for (size_t i = 0; i < r->label_count; i++) {
+		if (r->labels[i].cell >= 0 &&
+		    strcmp(r->keys[r->labels[i].cell]->label, label) == 0) {
+			r->labels[i].filter = list;
+			return;
+		}
+	}
+	r->labels[r->label_count++] =
+		(struct report_label){ .key = key, .cell = -1, .filter = list };
+}
+
+static int add_keys(struct report *r, struct buf *reason)
 {
 	const char *sort = r->options->sort ? r->options->sort : DEFAULT_SORT;
 	bool is_default = strcmp(sort, DEFAULT_SORT) == 0;
 
-	r->comm_label = find_string(r->p, "comm");
-	r->pid_label = find_string(r->p, "pid");
 	for (;;) {
 		size_t len = strcspn(sort, ",");
 		int err = add_key(r, sort, len, is_default, reason);
@@ -127,22 +144,14 @@ int report_keys_parse(struct report *r, struct buf *reason)
 	}
 }
 
-int64_t report_label_text(struct report *r, const struct profile_sample *sample, uint32_t label)
+int report_keys_parse(struct report *r, struct buf *reason)
 {
-	char number[32];
+	int err = add_keys(r, reason);
 
-	for (size_t i = 0; label && i < sample->label_count; i++) {
-		const struct profile_label *have = &sample->labels[i];
-
-		if (have->key != label)
-			continue;
-		if (have->str) {
-			const char *text = profile_text(r->p, have->str);
-
-			return strtab_add(&r->texts, text, strlen(text));
-		}
-		snprintf(number, sizeof(number), "%lld", (long long)have->num);
-		return strtab_add(&r->texts, number, strlen(number));
-	}
-	return strtab_add(&r->texts, "-", 1);
+	if (err)
+		return err;
+	add_filter(r, "comm", r->options->comm);
+	add_filter(r, "pid", r->options->pid);
+	add_filter(r, "cgroup", r->options->cgroup);
+	return 0;
 }

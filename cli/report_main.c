@@ -22,6 +22,13 @@ const struct option_row report_rows[] = {
 	{ "dso", 0, OPTION_TEXT, "NAMES", NULL, 0, 0, FIELD(dso), "only these shared objects" },
 	{ "sym", 'S', OPTION_TEXT, "NAMES", NULL, 0, 0, FIELD(sym), "only these functions" },
 	{ "pid", 0, OPTION_TEXT, "PIDS", NULL, 0, 0, FIELD(pid), "only these processes" },
+	{ "cgroup", 0, OPTION_TEXT, "PATHS", NULL, 0, 0, FIELD(cgroup),
+	  "only these control groups (PATH/* for all below one)" },
+	{ "since", 0, OPTION_TEXT, "TIME", NULL, 0, 0, FIELD(since),
+	  "of a store: from this time on; 1h (ago), 03:12, '2026-11-29 03:12', in UTC" },
+	{ "until", 0, OPTION_TEXT, "TIME", NULL, 0, 0, FIELD(until), "of a store: to this time" },
+	{ "type", 0, OPTION_TEXT, "TYPE", NULL, 0, 0, FIELD(type),
+	  "of a store: profiles of this type, such as cpu" },
 	{ "folded", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(folded),
 	  "folded stacks, for flame graphs" },
 	{ "sample-type", 0, OPTION_TEXT, "NAME", NULL, 0, 0, FIELD(sample_type),
@@ -39,7 +46,7 @@ int report_main(int argc, char **argv)
 	if (err)
 		return err == 1 ? 0 : 2;
 	if (argc - rest > 1) {
-		fprintf(stderr, "sonde report: one file at a time, not '%s'\n", argv[rest + 1]);
+		fprintf(stderr, "sonde report: one file or directory at a time, not '%s'\n", argv[rest + 1]);
 		return 2;
 	}
 	options.path = rest < argc ? argv[rest] : "sonde.pb.gz";

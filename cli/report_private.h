@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of `sonde report` share. In order of use: report.c loads the file,
- * report_frames.c names every frame once, report_keys.c says what a row is, report_rows.c
- * filters and sums, report_table.c prints, report_tree.c adds call trees.
+ * report_frames.c names every frame once, report_keys.c says what a row is, report_groups.c
+ * turns labels and frames into numbers and filters them, report_rows.c sums, report_header.c
+ * and report_table.c print, report_tree.c adds call trees.
+ *
+ * A row is a pair of numbers: its group (distinct labels of samples, as far as the sort keys
+ * look at them) and its class (distinct frames, likewise). So the cost of a frame of a stack is
+ * one look-up of eight bytes, whatever the keys and filters are.
  */
 #ifndef CLI_REPORT_PRIVATE_H
 #define CLI_REPORT_PRIVATE_H
@@ -40,11 +45,30 @@ struct report_key {
 };
 
 struct report_row {
-	uint32_t cells[REPORT_MAX_KEYS]; /* numbers in texts, one per key, then zeros */
-	int64_t self, total;             /* of the chosen sample type; total: --children */
+	uint32_t group, class;
+	int64_t self, total; /* of the chosen sample type; total: --children */
 	int64_t self_samples;
 	uint64_t stamp; /* of the last stack counted: recursion counts once */
-	uint32_t tree;  /* its root in the call trees, or 0 */
+	size_t stacks;  /* how many stacks count for it */
+};
+
+/* The cells of a group or class: numbers in texts, by sort key; 0 for those of the other. */
+struct report_cells {
+	uint32_t text[REPORT_MAX_KEYS];
+};
+
+/* A label that groups look at: for a sort key, for a filter, or for both. */
+struct report_label {
+	uint32_t key;       /* string in the profile, or 0 if it has none */
+	int cell;           /* number of the sort key, or -1 */
+	const char *filter; /* or NULL */
+};
+
+/* Distinct groups or classes, counted from 1; 0 is what the filters refuse. */
+struct report_set {
+	struct map index; /* struct report_cells -> number */
+	struct report_cells *cells;
+	size_t count, cap;
 };
 
 struct report_trees;
@@ -62,13 +86,17 @@ struct report {
 	bool has_source;
 
 	const struct report_key *keys[REPORT_MAX_KEYS];
-	uint32_t key_labels[REPORT_MAX_KEYS]; /* the label's string in p->strings, or 0 */
 	size_t key_count;
-	uint32_t comm_label, pid_label;
+	struct report_label labels[REPORT_MAX_KEYS + 3];
+	size_t label_count;
+
+	struct report_set groups, classes;
+	struct map group_of_labels; /* raw labels -> group */
+	uint32_t *frame_class;      /* by frame */
 
 	struct report_row *rows;
 	size_t row_count, row_cap;
-	struct map row_index; /* cells -> number of the row */
+	struct map row_index; /* group and class -> number of the row */
 	uint64_t stamp;
 	struct buf chain; /* scratch: the frames of one stack, leaf first */
 
@@ -80,25 +108,32 @@ struct report {
 
 /* Where in a stack a row was met. */
 struct report_visit {
-	const uint32_t *chain; /* frames, leaf first */
+	size_t sample;
+	size_t at; /* 0: the leaf */
 	size_t len;
-	size_t at;
 	int64_t value, samples;
 };
+
+/* One profile file, or - for standard input; on failure its cause is in `reason`. */
+int report_load_file(const char *path, struct profile **ret_profile, struct buf *reason);
 
 int report_frames_build(struct report *r);
 
 /* Sets up keys from options->sort. On failure writes the cause to `reason` and returns -EINVAL. */
 int report_keys_parse(struct report *r, struct buf *reason);
 
-/* The text of a sample's label as a number in texts ("-" without it), or -ENOMEM. */
-int64_t report_label_text(struct report *r, const struct profile_sample *sample, uint32_t label);
+/* Gives every frame its class. After the keys are known. */
+int report_groups_init(struct report *r);
+void report_groups_fini(struct report *r);
+
+/* The group of a sample: 0 if a filter refuses it, -ENOMEM. */
+int64_t report_group_find(struct report *r, const struct profile_sample *sample);
 
 /* Whether `text` is in a filter's list; a NULL list takes all. */
 bool report_matches(const char *list, const char *text);
 
-/* Whether labels and leaf of a sample pass the filters, for folded output. */
-bool report_sample_passes(struct report *r, const struct profile_sample *sample);
+/* Frames of a stack in r->chain, leaf first: 0 or -ENOMEM. */
+int report_chain_build(struct report *r, const struct profile_sample *sample);
 
 int report_rows_build(struct report *r);
 
@@ -118,9 +153,9 @@ void report_put_value(struct buf *out, int64_t value, const char *unit);
 void report_print_header(struct report *r, struct buf *out);
 void report_print_table(struct report *r, struct buf *out);
 
-/* Call trees for the rows in rows[0..count): build, print one, free. */
+/* Call trees for the first `row_count` rows, which must not change any more. */
 int report_trees_build(struct report *r, size_t row_count);
-void report_trees_print(const struct report *r, const struct report_row *row, struct buf *out);
+void report_trees_print(const struct report *r, size_t row, struct buf *out);
 void report_trees_free(struct report_trees *trees);
 
 /* The line without blanks at its end. */
@@ -129,6 +164,16 @@ void report_end_line(struct buf *out);
 static inline const char *report_text(const struct report *r, uint32_t text)
 {
 	return strtab_get(&r->texts, text);
+}
+
+/* The text of a row in the column of sort key number `key`. */
+static inline const char *report_cell(const struct report *r, const struct report_row *row,
+				      size_t key)
+{
+	const struct report_set *set = r->keys[key]->label ? &r->groups : &r->classes;
+	uint32_t number = r->keys[key]->label ? row->group : row->class;
+
+	return report_text(r, set->cells[number].text[key]);
 }
 
 static inline int64_t report_add(int64_t a, int64_t b)

@@ -1,65 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From samples to rows: filters, hash aggregation, order. Linear in the frames of the file. */
+/* From samples to rows: hash aggregation, totals, order. Linear in the frames of the file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/report_private.h"
 
-static bool item_matches(const char *item, size_t len, const char *text)
-{
-	if (len && item[len - 1] == '*')
-		return strncmp(item, text, len - 1) == 0;
-	return strlen(text) == len && strncmp(item, text, len) == 0;
-}
+struct row_key {
+	uint32_t group, class;
+};
 
-/* The list as a whole is tried as well: names of C++ functions have commas in them. */
-bool report_matches(const char *list, const char *text)
-{
-	if (!list || item_matches(list, strlen(list), text))
-		return true;
-	for (;;) {
-		size_t len = strcspn(list, ",");
-
-		if (item_matches(list, len, text))
-			return true;
-		if (!list[len])
-			return false;
-		list += len + 1;
-	}
-}
-
-static bool label_passes(struct report *r, const struct profile_sample *sample, uint32_t label,
-			 const char *list)
-{
-	int64_t text;
-
-	if (!list)
-		return true;
-	text = report_label_text(r, sample, label);
-	return text >= 0 && report_matches(list, report_text(r, (uint32_t)text));
-}
-
-static bool labels_pass(struct report *r, const struct profile_sample *sample)
-{
-	return label_passes(r, sample, r->comm_label, r->options->comm) &&
-	       label_passes(r, sample, r->pid_label, r->options->pid);
-}
-
-static bool frame_passes(const struct report *r, const struct report_frame *frame)
-{
-	return report_matches(r->options->dso, report_text(r, frame->dso)) &&
-	       report_matches(r->options->sym, report_text(r, frame->name));
-}
-
-bool report_sample_passes(struct report *r, const struct profile_sample *sample)
-{
-	uint32_t leaf = sample->location_count ? r->first_frame[sample->locations[0] - 1] : 0;
-
-	return labels_pass(r, sample) && frame_passes(r, &r->frames[leaf]);
-}
-
-static int build_chain(struct report *r, const struct profile_sample *sample)
+int report_chain_build(struct report *r, const struct profile_sample *sample)
 {
 	static const uint32_t empty_stack = 0;
 
@@ -76,38 +27,10 @@ static int build_chain(struct report *r, const struct profile_sample *sample)
 	return buf_error(&r->chain) ? -ENOMEM : 0;
 }
 
-static int fill_label_cells(struct report *r, const struct profile_sample *sample,
-			    uint32_t cells[REPORT_MAX_KEYS])
-{
-	for (size_t i = 0; i < r->key_count; i++) {
-		int64_t text;
-
-		if (!r->keys[i]->label)
-			continue;
-		text = report_label_text(r, sample, r->key_labels[i]);
-		if (text < 0)
-			return -ENOMEM;
-		cells[i] = (uint32_t)text;
-	}
-	return 0;
-}
-
-static void fill_frame_cells(const struct report *r, const struct report_frame *frame,
-			     uint32_t cells[REPORT_MAX_KEYS])
-{
-	for (size_t i = 0; i < r->key_count; i++) {
-		const struct report_key *key = r->keys[i];
-
-		if (!key->label)
-			memcpy(&cells[i], (const uint8_t *)frame + key->frame_field,
-			       sizeof(cells[i]));
-	}
-}
-
-static int find_row(struct report *r, const uint32_t cells[REPORT_MAX_KEYS], uint32_t *ret_row)
+static int find_row(struct report *r, struct row_key key, uint32_t *ret_row)
 {
 	uint32_t *slot;
-	int got = map_add(&r->row_index, cells, &slot);
+	int got = map_add(&r->row_index, &key, &slot);
 
 	if (got < 0)
 		return -ENOMEM;
@@ -125,8 +48,7 @@ static int find_row(struct report *r, const uint32_t cells[REPORT_MAX_KEYS], uin
 		r->row_cap = cap;
 	}
 	*slot = *ret_row = (uint32_t)r->row_count;
-	r->rows[r->row_count] = (struct report_row){ 0 };
-	memcpy(r->rows[r->row_count++].cells, cells, sizeof(r->rows->cells));
+	r->rows[r->row_count++] = (struct report_row){ .group = key.group, .class = key.class };
 	return 0;
 }
 
@@ -135,29 +57,29 @@ static int find_row(struct report *r, const uint32_t cells[REPORT_MAX_KEYS], uin
  * self value. Then, since the first meeting of a row counts: for callee trees from the leaf
  * outwards, for caller trees from the outermost frame inwards, so that recursion is all shown.
  */
-static size_t position(const struct report *r, size_t i, size_t len)
+static size_t position(bool inwards, size_t i, size_t len)
 {
-	bool inwards = r->options->call_graph && strcmp(r->options->call_graph, "caller") == 0;
-
 	return i == 0 || !inwards ? i : len - i;
 }
 
-static int walk_stack(struct report *r, uint32_t cells[REPORT_MAX_KEYS], struct report_visit *at,
+static int walk_stack(struct report *r, uint32_t group, struct report_visit *at,
 		      int (*visit)(struct report *, uint32_t, const struct report_visit *))
 {
+	const uint32_t *chain = (const uint32_t *)r->chain.data;
+	const char *order = r->options->call_graph;
+	bool inwards = order && strcmp(order, "caller") == 0;
 	size_t steps = r->options->children ? at->len : 1;
 
 	r->stamp++;
 	for (size_t i = 0; i < steps; i++) {
-		const struct report_frame *frame;
+		struct row_key key = { .group = group };
 		uint32_t row;
 
-		at->at = position(r, i, at->len);
-		frame = &r->frames[at->chain[at->at]];
-		if (!frame_passes(r, frame))
+		at->at = position(inwards, i, at->len);
+		key.class = r->frame_class[chain[at->at]];
+		if (!key.class)
 			continue;
-		fill_frame_cells(r, frame, cells);
-		if (find_row(r, cells, &row))
+		if (find_row(r, key, &row))
 			return -ENOMEM;
 		if (r->rows[row].stamp == r->stamp)
 			continue;
@@ -173,18 +95,20 @@ int report_walk(struct report *r,
 {
 	for (size_t i = 0; i < r->p->sample_count; i++) {
 		const struct profile_sample *sample = &r->p->samples[i];
-		uint32_t cells[REPORT_MAX_KEYS] = { 0 };
-		struct report_visit at = { .value = sample->values[r->type] };
+		struct report_visit at = { .sample = i, .value = sample->values[r->type] };
+		int64_t group;
 
 		if (r->samples_type != REPORT_NO_TYPE)
 			at.samples = sample->values[r->samples_type];
-		if ((!at.value && !at.samples) || !labels_pass(r, sample))
+		if (!at.value && !at.samples)
 			continue;
-		if (build_chain(r, sample) || fill_label_cells(r, sample, cells))
+		group = report_group_find(r, sample);
+		if (group == 0)
+			continue;
+		if (group < 0 || report_chain_build(r, sample))
 			return -ENOMEM;
-		at.chain = (const uint32_t *)r->chain.data;
 		at.len = r->chain.len / sizeof(uint32_t);
-		if (walk_stack(r, cells, &at, visit))
+		if (walk_stack(r, (uint32_t)group, &at, visit))
 			return -ENOMEM;
 	}
 	return 0;
@@ -194,6 +118,7 @@ static int count_visit(struct report *r, uint32_t row_number, const struct repor
 {
 	struct report_row *row = &r->rows[row_number];
 
+	row->stacks++;
 	row->total = report_add(row->total, visit->value);
 	if (visit->at == 0) {
 		row->self = report_add(row->self, visit->value);
@@ -241,11 +166,8 @@ static int compare_rows(const void *a, const void *b, void *context)
 		return left_value < right_value ? 1 : -1;
 	if (left->self != right->self)
 		return left->self < right->self ? 1 : -1;
-	for (size_t i = 0; i < r->key_count && !order; i++) {
-		if (left->cells[i] != right->cells[i])
-			order = strcmp(report_text(r, left->cells[i]),
-				       report_text(r, right->cells[i]));
-	}
+	for (size_t i = 0; i < r->key_count && !order; i++)
+		order = strcmp(report_cell(r, left, i), report_cell(r, right, i));
 	return order;
 }
 
@@ -255,9 +177,10 @@ static int sort_rows(struct report *r)
 	qsort_r(r->rows, r->row_count, sizeof(*r->rows), compare_rows, r);
 	map_clear(&r->row_index);
 	for (size_t i = 0; i < r->row_count; i++) {
+		struct row_key key = { r->rows[i].group, r->rows[i].class };
 		uint32_t *slot;
 
-		if (map_add(&r->row_index, r->rows[i].cells, &slot) < 0)
+		if (map_add(&r->row_index, &key, &slot) < 0)
 			return -ENOMEM;
 		*slot = (uint32_t)i;
 	}
@@ -268,10 +191,8 @@ int report_rows_build(struct report *r)
 {
 	int err;
 
-	map_init(&r->row_index, sizeof(r->rows->cells), sizeof(uint32_t), UINT32_MAX);
+	map_init(&r->row_index, sizeof(struct row_key), sizeof(uint32_t), UINT32_MAX);
 	sum_totals(r);
 	err = report_walk(r, count_visit);
-	if (err || r->row_count == 0)
-		return err;
-	return sort_rows(r);
+	return err || r->row_count == 0 ? err : sort_rows(r);
 }

@@ -113,7 +113,7 @@ static const char *cell_text(struct table *t, const struct report_row *row,
 				 profile_text(r->p, r->p->types[r->type].unit));
 		break;
 	case FROM_CELL:
-		return report_text(r, row->cells[column->cell]);
+		return report_cell(r, row, column->cell);
 	}
 	return buf_cstr(&t->text) ? (const char *)t->text.data : "";
 }
@@ -177,15 +177,14 @@ static void print_heading(struct table *t, struct buf *out)
 	buf_put_str(out, "\n#\n");
 }
 
-static void print_row(struct table *t, const struct report_row *row, struct buf *out)
+static void print_row(struct table *t, size_t row, struct buf *out)
 {
 	for (size_t i = 0; i < t->column_count; i++) {
 		buf_put_str(out, "  ");
-		put_cell(out, cell_text(t, row, &t->columns[i]), &t->columns[i]);
+		put_cell(out, cell_text(t, &t->r->rows[row], &t->columns[i]), &t->columns[i]);
 	}
 	report_end_line(out);
-	if (row->tree)
-		report_trees_print(t->r, row, out);
+	report_trees_print(t->r, row, out);
 }
 
 static size_t rows_over_limit(const struct report *r)
@@ -215,8 +214,8 @@ static void print_rest(const struct table *t, struct buf *out)
 		   r->options->children ? " self" : "");
 	if (r->samples_type != REPORT_NO_TYPE)
 		buf_printf(out, ", %" PRId64 " samples", samples);
-	buf_printf(out, ", in %zu more row%s below --percent-limit %g\n", rest, rest == 1 ? "" : "s",
-		   r->options->percent_limit);
+	buf_printf(out, ", in %zu more row%s below --percent-limit %g\n", rest,
+		   rest == 1 ? "" : "s", r->options->percent_limit);
 }
 
 void report_print_table(struct report *r, struct buf *out)
@@ -230,7 +229,7 @@ void report_print_table(struct report *r, struct buf *out)
 		out->err = -ENOMEM;
 	print_heading(&t, out);
 	for (size_t i = 0; i < t.row_count; i++)
-		print_row(&t, &r->rows[i], out);
+		print_row(&t, i, out);
 	if (r->row_count == 0)
 		buf_printf(out, "# No samples%s.\n", r->total ? " pass the filters" : "");
 	print_rest(&t, out);

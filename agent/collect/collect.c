@@ -12,6 +12,8 @@
 
 #include "agent/collect/collect_private.h"
 #include "agent/collect/kernel_quirks.h"
+#include "base/file.h"
+#include "base/parse.h"
 #include "base/proc.h"
 
 enum { VERIFIER_LOG_BYTES = 256 << 10, VERIFIER_TAIL_LINES = 6, MAX_PROGRAMS = 8 };
@@ -271,6 +273,38 @@ int collect_add_target(struct collect *c, pid_t pid)
 void collect_set_frequency(struct collect *c, uint32_t hz)
 {
 	perf_events_set_frequency(c->perf, hz);
+}
+
+/* "memlock: N" of a map's fdinfo: what the kernel charges for it. */
+static uint64_t map_bytes(int fd)
+{
+	static const char key[] = "memlock:";
+	char path[64];
+	struct buf text;
+	uint64_t bytes = 0;
+	const char *p;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	buf_init(&text, 4096);
+	p = file_read_path(path, &text) ? NULL : buf_cstr(&text);
+	p = p ? strstr(p, key) : NULL;
+	if (p) {
+		p += strlen(key);
+		p += strspn(p, " \t");
+		parse_digits(p, p + strlen(p), 10, &bytes);
+	}
+	buf_fini(&text);
+	return bytes;
+}
+
+uint64_t collect_map_bytes(const struct collect *c)
+{
+	uint64_t bytes = 0;
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, c->skel->obj)
+		bytes += map_bytes(bpf_map__fd(map));
+	return bytes;
 }
 
 bool collect_is_hardware(const struct collect *c)

@@ -46,12 +46,15 @@ struct collect_totals {
 	uint64_t idle_weight;
 	uint64_t filtered_weight;
 	uint64_t event_value;      /* what the perf events counted themselves, same unit */
-	uint64_t expected_samples; /* the same in samples; cpu-clock only, else received */
+	uint64_t expected_samples; /* by running time (cpu-clock) or event_value (hardware) */
 	uint64_t bpf_ns;           /* run time of the programs, extrapolated from one run in 64 */
 	uint64_t enabled_ns, running_ns;
 	uint64_t bad_records;      /* refused by event_decode */
 	uint64_t drain_errors;     /* batches that could not be read */
 	uint64_t failed_cpus;      /* came online, but could not be sampled */
+	uint64_t drains;
+	uint64_t drain_ns;         /* spent in collect_drain, the grace period included */
+	uint64_t entries;          /* of counts, drained */
 };
 
 /* On failure `reason` holds one line: what, why, and what to do. */
@@ -91,6 +94,9 @@ void collect_totals(struct collect *c, struct collect_totals *ret_totals);
 
 /* Another frequency from now on; the books go on. */
 void collect_set_frequency(struct collect *c, uint32_t hz);
+
+/* Bytes that the maps occupy in the kernel, as it says itself; 0 if it does not. */
+uint64_t collect_map_bytes(const struct collect *c);
 
 bool collect_is_hardware(const struct collect *c);
 bool collect_has_user_stacks(const struct collect *c);

@@ -21,6 +21,7 @@ struct collect {
 	int possible_cpus;    /* per-CPU values have this many elements */
 	uint64_t bad_records;
 	uint64_t drain_errors;
+	uint64_t drains, drain_ns, entries;
 };
 
 /* Ring buffer callback. */

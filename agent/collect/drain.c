@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/collect/collect_private.h"
+#include "base/clock.h"
 
 /* 64 is quick, and rarely smaller than a bucket; ENOSPC doubles it. */
 enum { FIRST_BATCH = 64, MAX_BATCH = 65536 };
@@ -98,6 +99,7 @@ static int drain_map(struct collect *c, int fd, size_t key_size, entry_fn handle
 
 static void handle_count(struct collect *c, const void *key, const struct sonde_count *count)
 {
+	c->entries++;
 	c->handler.count(c->handler.context, key, count);
 }
 
@@ -106,7 +108,7 @@ static void handle_overflow(struct collect *c, const void *key, const struct son
 	c->handler.overflow(c->handler.context, key, count);
 }
 
-int collect_drain(struct collect *c)
+static int drain(struct collect *c)
 {
 	__u32 half = c->skel->bss->active_half & 1;
 	struct bpf_map *counts = half ? c->skel->maps.counts_1 : c->skel->maps.counts_0;
@@ -125,6 +127,16 @@ int collect_drain(struct collect *c)
 			 handle_overflow);
 	if (!err)
 		err = more;
+	return err;
+}
+
+int collect_drain(struct collect *c)
+{
+	nsec_t started = clock_monotonic();
+	int err = drain(c);
+
+	c->drains++;
+	c->drain_ns += clock_monotonic() - started;
 	if (err)
 		c->drain_errors++;
 	return err;
@@ -181,6 +193,17 @@ static void add_weights(struct collect *c, struct collect_totals *t)
 				       (double)t->counters[SONDE_COUNT_RECEIVED]);
 }
 
+/* Cycles that no sample stands for, in samples of the mean period, come on top. */
+static uint64_t expected_hardware(const struct collect_totals *t)
+{
+	uint64_t received = t->counters[SONDE_COUNT_RECEIVED];
+	double mean = received ? (double)t->received_weight / (double)received : 0;
+
+	if (mean < 1 || t->event_value <= t->received_weight)
+		return received;
+	return received + (uint64_t)((double)(t->event_value - t->received_weight) / mean);
+}
+
 void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 {
 	struct collect_totals t = { 0 };
@@ -194,8 +217,11 @@ void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 	t.running_ns = perf.running_ns;
 	t.bad_records = c->bad_records;
 	t.drain_errors = c->drain_errors;
+	t.drains = c->drains;
+	t.drain_ns = c->drain_ns;
+	t.entries = c->entries;
 	t.failed_cpus = perf_events_failed_cpus(c->perf);
-	t.expected_samples = perf_events_is_hardware(c->perf) ? t.counters[SONDE_COUNT_RECEIVED]
+	t.expected_samples = perf_events_is_hardware(c->perf) ? expected_hardware(&t)
 							      : perf.expected;
 	*ret_totals = t;
 }

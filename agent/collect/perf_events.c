@@ -119,8 +119,9 @@ static void add_value(const struct perf_events *e, struct perf_totals *totals, i
 	if (read(fd, &now, sizeof(now)) != sizeof(now))
 		return;
 	totals->value += now.value;
+	/* Not by the value: a throttled cpu-clock stands still, its running time does not. */
 	if (!perf_events_is_hardware(e))
-		totals->expected += now.value / (NSEC_PER_SEC / perf_events_frequency(e));
+		totals->expected += now.running / (NSEC_PER_SEC / perf_events_frequency(e));
 	totals->enabled_ns += now.enabled;
 	totals->running_ns += now.running;
 }

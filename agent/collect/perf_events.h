@@ -15,7 +15,7 @@ struct perf_events;
 /* What the events themselves say has happened, over their whole life. */
 struct perf_totals {
 	uint64_t value;      /* ns for cpu-clock, cycles for hardware; closed CPUs included */
-	uint64_t expected;   /* the value in samples at the frequency of then; cpu-clock only */
+	uint64_t expected;   /* running time in samples at the frequency of then; cpu-clock only */
 	uint64_t enabled_ns; /* sum over CPUs */
 	uint64_t running_ns; /* less than enabled_ns: the counter was shared (multiplexing) */
 };

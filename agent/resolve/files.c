@@ -85,6 +85,13 @@ bool file_table_event(struct file_table *t, const struct event *event, uint32_t 
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return true;
+	if (t->no_reading) {
+		file->reason = SYM_NO_BUDGET;
+		path_names_join(&event->file.path, target.path, sizeof(target.path));
+		file->path = strdup(target.path);
+		known_put(&t->known, event->id, file, now);
+		return true;
+	}
 	err = target_file_open(t->proc_root, event->file.record, &event->file.path, &target);
 	retry = err != 0;
 	if (!err) {
@@ -104,6 +111,17 @@ bool file_table_event(struct file_table *t, const struct event *event, uint32_t 
 struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t now)
 {
 	return known_get(&t->known, id, now);
+}
+
+void file_table_drop(struct file_table *t, struct forget_list *list)
+{
+	const uint64_t *id;
+	size_t cursor = 0;
+
+	while (map_next(&t->known.map, &cursor, &id, NULL))
+		forget_list_add(list, *id);
+	known_fini(&t->known);
+	known_init(&t->known, MAX_FILES, KEEP, file_free);
 }
 
 size_t file_table_bytes(const struct file_table *t)

@@ -21,6 +21,7 @@ struct file_table {
 	struct sym_file_options options;
 	const char *proc_root;
 	size_t budget;       /* for all symbol tables together */
+	bool no_reading;     /* over the CPU budget: announced files are asked for again later */
 	uint64_t opened, failed;
 };
 
@@ -36,6 +37,9 @@ bool file_table_event(struct file_table *t, const struct event *event, uint32_t 
 
 /* NULL if the file was never announced. */
 struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t now);
+
+/* Drops all files; their ids are added to `list`, so that they are announced again. */
+void file_table_drop(struct file_table *t, struct forget_list *list);
 
 /* Bytes of all symbol tables. Walks the table. */
 size_t file_table_bytes(const struct file_table *t);

@@ -225,6 +225,16 @@ void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
 	add_sample(r, &frames, count, labels, n);
 }
 
+void resolver_set_reading(struct resolver *r, bool read_files)
+{
+	r->files.no_reading = !read_files;
+}
+
+void resolver_drop_symbols(struct resolver *r)
+{
+	file_table_drop(&r->files, &r->forget[RESOLVER_FILE]);
+}
+
 void resolver_tick(struct resolver *r)
 {
 	known_expire(&r->user_stacks, r->now, &r->forget[RESOLVER_STACK]);
@@ -256,4 +266,8 @@ void resolver_totals(const struct resolver *r, struct resolver_totals *ret_total
 	ret_totals->files = r->files.opened;
 	ret_totals->files_failed = r->files.failed;
 	ret_totals->file_bytes = file_table_bytes(&r->files);
+	ret_totals->stacks_known = r->user_stacks.map.count + r->kernel_stacks.map.count;
+	ret_totals->facts_known = r->tasks.processes.map.count + r->tasks.threads.map.count +
+				  r->tasks.cgroups.map.count;
+	ret_totals->files_known = r->files.known.map.count;
 }

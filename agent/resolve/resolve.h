@@ -41,6 +41,9 @@ struct resolver_totals {
 	uint64_t files, files_failed; /* opened; could not be opened, or changed */
 	uint64_t stacks, file_bytes;  /* stack records received; bytes of symbol tables held */
 	uint64_t processes;           /* process records received */
+
+	/* Gauges: how full the tables are that both sides keep. */
+	uint64_t stacks_known, facts_known, files_known;
 };
 
 int resolver_new(const struct resolver_options *options, struct resolver **ret_resolver);
@@ -59,6 +62,12 @@ void resolver_count(struct resolver *r, const struct sonde_count_key *key,
 /* What had no room for its stack in the kernel: weight of a cgroup. */
 void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
 		       const struct sonde_count *count);
+
+/* Files seen first from now on are not read (their frames have the reason SYM_NO_BUDGET), or are. */
+void resolver_set_reading(struct resolver *r, bool read_files);
+
+/* Frees all symbol tables; files that are still in use are read again at their next sample. */
+void resolver_drop_symbols(struct resolver *r);
 
 /* A drain is over: what was not used for some drains is to be forgotten. */
 void resolver_tick(struct resolver *r);

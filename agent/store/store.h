@@ -3,7 +3,8 @@
  * The local store: a directory of window profiles with a cap on size and age, and a catalogue
  * of them in SQLite. Layout:
  *
- *   <dir>/profiles/YYYY-MM-DD/HHMMSS-<type>.pb.gz   one window each, times in UTC
+ *   <dir>/profiles/YYYY-MM-DD/HHMMSS-<type>.pb.gz   one window each, times in UTC; a .1 behind
+ *                                                   the type if another began in that second
  *   <dir>/catalogue.db                              time, host, labels, type, file, size
  *   <dir>/journal/                                  see journal.h
  *   <dir>/lock                                      one writer at a time
@@ -33,6 +34,7 @@ struct store_totals {
 	uint64_t dropped_bytes;
 	uint64_t write_errors;
 	uint64_t profiles, bytes;           /* there now */
+	uint64_t catalogue_errors;          /* it is tried again with the next profile */
 };
 
 /*
@@ -43,13 +45,16 @@ int store_open(const struct store_options *options, struct store **ret_store, ch
 	       size_t reason_size);
 void store_close(struct store *s);
 
-/* New caps from now on. */
+/* New caps, from the next store_add on. */
 void store_set_caps(struct store *s, uint64_t max_bytes, uint64_t max_age_ns);
 
 /*
  * Writes a window's profile (temporary name, fsync, rename), notes it in the catalogue, then drops
  * the oldest until the caps hold. `type` is a short word such as "cpu". An equal window and
- * type is replaced: writing again after a crash is harmless.
+ * type is replaced: writing again after a crash is harmless. Start and end are those of the profile
+ * (time_ns, duration_ns; a window is at most a day). 0 or -errno, and then nothing of it stays on
+ * disk; -EINVAL for a time before 1970 or a type with other letters than a-z, 0-9, - and _. A
+ * directory that vanished is made and locked again.
  */
 int store_add(struct store *s, const struct profile *p, const char *type);
 

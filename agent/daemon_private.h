@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the daemon share: life (daemon.c), windows, metrics. */
+#ifndef AGENT_DAEMON_PRIVATE_H
+#define AGENT_DAEMON_PRIVATE_H
+
+#include "agent/agent.h"
+#include "agent/daemon.h"
+#include "agent/governor.h"
+#include "agent/http.h"
+#include "agent/loop.h"
+#include "agent/store/journal.h"
+#include "agent/store/store.h"
+#include "agent/usage.h"
+#include "base/buf.h"
+
+struct daemon {
+	struct daemon_options options;
+	daemon_reload_fn reload;
+	void *reload_context;
+	char *dir, *listen;
+
+	struct loop *loop;
+	struct agent *agent;
+	struct store *store;
+	struct journal *journal;
+	struct http_server *http; /* NULL: no metrics page */
+	struct governor governor;
+
+	uint64_t window;         /* number of the window in the making; 0: none yet */
+	struct profile *pending; /* collections that could not be journalled yet */
+	nsec_t heartbeat;        /* monotonic; when the loop last turned */
+
+	/* The last interval, for the governor. */
+	struct usage usage;
+	uint64_t bpf_ns;
+	nsec_t measured;
+
+	struct {
+		uint64_t collections, windows, reloads, reload_errors;
+		uint64_t journal_errors, store_errors; /* tries that failed */
+		uint64_t lost_samples;                 /* given up: pending over its bound */
+		uint64_t late_collections;             /* by more than an interval */
+		nsec_t longest_stall;
+	} totals;
+};
+
+/* One collection: into the journal; closes the window when time has gone on. */
+void windows_collect(struct daemon *d, bool last);
+
+/* All windows in the journal become profiles of the store. */
+void windows_flush(struct daemon *d);
+
+/* The pages. Return an HTTP status. */
+int daemon_metrics_page(void *context, struct buf *body);
+int daemon_health_page(void *context, struct buf *body);
+
+#endif

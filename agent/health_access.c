@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Health of what this process may do: capabilities, kernel symbols, limits, namespaces. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/health_private.h"
+#include "base/parse.h"
+
+enum { NUMBER_CAP_SYS_RESOURCE = 24, MAX_CPUS = 8192, OWN_FILES = 64 };
+
+/* What is lost was measured: each was left out alone, with workloads that need it. */
+static const struct {
+	const char *name;
+	enum health_status without;
+	const char *lost;
+} capabilities[] = {
+	[PRIVILEGE_BPF] = { "CAP_BPF", HEALTH_FAIL, "all: BPF programs cannot be loaded" },
+	[PRIVILEGE_PERFMON] = { "CAP_PERFMON", HEALTH_FAIL,
+				"all: programs that look into processes cannot be loaded, nor CPUs "
+				"sampled" },
+	[PRIVILEGE_SYS_PTRACE] = { "CAP_SYS_PTRACE", HEALTH_WARN,
+				   "of processes of other users or with more capabilities: names from "
+				   "JIT maps, of deleted files, and all names in containers" },
+	[PRIVILEGE_DAC_READ_SEARCH] = { "CAP_DAC_READ_SEARCH", HEALTH_WARN,
+					"names from files and JIT maps that only their owner may read" },
+	[PRIVILEGE_CHECKPOINT_RESTORE] = { "CAP_CHECKPOINT_RESTORE", HEALTH_WARN,
+					   "names from shared libraries that were deleted or replaced "
+					   "while in use" },
+	[PRIVILEGE_SYSLOG] = { "CAP_SYSLOG", HEALTH_WARN, "names of kernel functions" },
+};
+
+void health_capability(const struct health_world *w, struct health_finding *f, int argument)
+{
+	char cure[128];
+
+	if (health_has_privilege(w, (enum privilege)argument)) {
+		health_ok(f, "effective");
+		return;
+	}
+	snprintf(cure, sizeof(cure), "run as root, or add %s to the unit's or container's capabilities",
+		 capabilities[argument].name);
+	health_bad(f, capabilities[argument].without, capabilities[argument].lost, cure, "missing");
+}
+
+/* Whether any of the first symbols has an address: hidden ones are all zero. */
+static int kallsyms_shows(const struct health_world *w, bool *ret_shows)
+{
+	const char *p, *end;
+	struct buf text;
+	int err = health_read_file(w->roots.proc, "kallsyms", &text);
+	bool shows = false;
+
+	if (err)
+		return err;
+	p = (const char *)text.data;
+	for (end = p + text.len; p && p < end && !shows; p = strchr(p, '\n'), p = p ? p + 1 : NULL)
+		shows = strtoull(p, NULL, 16) != 0;
+	buf_fini(&text);
+	*ret_shows = shows;
+	return 0;
+}
+
+void health_kernel_names(const struct health_world *w, struct health_finding *f, int argument)
+{
+	int64_t restrict_level = -1;
+	bool shows;
+	int err = kallsyms_shows(w, &shows);
+
+	health_read_number(w->roots.proc, "sys/kernel/kptr_restrict", &restrict_level);
+	if (err)
+		health_bad(f, HEALTH_WARN, "names of kernel functions",
+			   err == -ENOENT ? "run a kernel with CONFIG_KALLSYMS=y" : "make it readable",
+			   "%s/kallsyms: %s", w->roots.proc, strerror(-err));
+	else if (shows)
+		health_ok(f, "kallsyms shows addresses (kptr_restrict = %d)", (int)restrict_level);
+	else
+		health_bad(f, HEALTH_WARN, "names of kernel functions",
+			   restrict_level == 2 ? "sysctl kernel.kptr_restrict=1"
+					       : "run as root, or with CAP_SYSLOG",
+			   "kallsyms hides addresses (kptr_restrict = %d)", (int)restrict_level);
+}
+
+/*
+ * A row of /proc/self/limits: soft and hard value, UINT64_MAX for "unlimited". From the file and
+ * not from getrlimit, so that tests can give others.
+ */
+static int read_limit(const struct health_world *w, const char *name, uint64_t values[2])
+{
+	struct buf text;
+	const char *line;
+	int err = health_read_file(w->roots.proc, "self/limits", &text);
+
+	if (err)
+		return err;
+	line = strstr((const char *)text.data, name);
+	err = line ? 0 : -ENOENT;
+	line = line ? line + strlen(name) : NULL;
+	for (int i = 0; !err && i < 2; i++) {
+		size_t len;
+
+		line += strspn(line, " ");
+		len = strcspn(line, " \n");
+		values[i] = UINT64_MAX;
+		if (strncmp(line, "unlimited", len) != 0 &&
+		    !parse_digits(line, line + len, 10, &values[i]))
+			err = -EBADMSG;
+		line += len;
+	}
+	buf_fini(&text);
+	return err;
+}
+
+static uint64_t online_cpus(const struct health_world *w)
+{
+	static const char path[] = "devices/system/cpu/online";
+	int *cpus = calloc(MAX_CPUS, sizeof(*cpus));
+	char list[4096];
+	size_t count = 0;
+
+	if (cpus && health_read_line(w->roots.sys, path, list, sizeof(list)) == 0)
+		parse_cpu_list(list, cpus, MAX_CPUS, &count);
+	free(cpus);
+	return count;
+}
+
+void health_open_files(const struct health_world *w, struct health_finding *f, int argument)
+{
+	uint64_t cpus = online_cpus(w), need = cpus + OWN_FILES, limit[2];
+
+	if (read_limit(w, "Max open files", limit))
+		health_bad(f, HEALTH_NOTE, "not known", "mount /proc", "%s/self/limits cannot be read",
+			   w->roots.proc);
+	else if (limit[0] < need)
+		health_bad(f, HEALTH_FAIL, "all: there is a perf event for each CPU",
+			   "ulimit -n 4096, or LimitNOFILE=4096 in the unit",
+			   "%" PRIu64 ", with %" PRIu64 " CPUs", limit[0], cpus);
+	else
+		health_ok(f, "%" PRIu64 ", about %" PRIu64 " are needed", limit[0], need);
+}
+
+void health_memlock(const struct health_world *w, struct health_finding *f, int argument)
+{
+	uint64_t limit[2];
+
+	if (!health_kernel_is_before(w, 5, 11))
+		health_ok(f, "does not matter from 5.11 on");
+	else if (health_has_capability(w, NUMBER_CAP_SYS_RESOURCE))
+		health_ok(f, "sonde raises it by itself (CAP_SYS_RESOURCE)");
+	else if (read_limit(w, "Max locked memory", limit))
+		health_bad(f, HEALTH_NOTE, "not known", "mount /proc", "%s/self/limits cannot be read",
+			   w->roots.proc);
+	else if (limit[1] == UINT64_MAX)
+		health_ok(f, "unlimited");
+	else
+		health_bad(f, HEALTH_FAIL, "all: before 5.11, BPF maps count as locked memory",
+			   "ulimit -l unlimited, LimitMEMLOCK=infinity in the unit, or CAP_SYS_RESOURCE",
+			   "%" PRIu64 " KiB", limit[1] / 1024);
+}
+
+void health_pid_namespace(const struct health_world *w, struct health_finding *f, int argument)
+{
+	static const char first[] = "pid:[4026531836]"; /* PROC_PID_INIT_INO of the kernel */
+	char path[512], link[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/self/ns/pid", w->roots.proc);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0) {
+		health_bad(f, HEALTH_NOTE, "not known", "mount /proc", "%s: %s", path, strerror(errno));
+		return;
+	}
+	link[n] = 0;
+	if (strcmp(link, first) == 0)
+		health_ok(f, "the host's");
+	else
+		health_bad(f, HEALTH_WARN,
+			   "names that need /proc: the kernel tells process numbers of the host, and "
+			   "this /proc has others",
+			   "run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: true)",
+			   "not the host's: %s", link);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of a store: their names, what a walk over the directory finds, and the few facts
+ * that the catalogue keeps about each.
+ */
+#ifndef AGENT_STORE_STORE_FILES_H
+#define AGENT_STORE_STORE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "proto/profile.h"
+
+enum { STORE_TYPE_MAX = 32, STORE_DAY_MAX = 16, STORE_NAME_MAX = 80 };
+
+/* No window is longer; what starts earlier than that before a time is over by then. */
+#define STORE_WINDOW_MAX_S (24 * 60 * 60)
+
+/*
+ * A file's name in numbers: YYYY-MM-DD/HHMMSS-<type>.pb.gz, the start in UTC. Two windows may
+ * begin in the same second, when the clock was set back: the later ones are HHMMSS-<type>.1.pb.gz
+ * and so on. Compared as bytes: unused bytes are zero.
+ */
+struct store_name {
+	int64_t start_s;
+	char type[STORE_TYPE_MAX];
+	uint32_t variant, zero;
+};
+
+_Static_assert(sizeof(struct store_name) == 48, "no padding");
+
+/* A type is a short word of a-z, 0-9, - and _. */
+bool store_type_valid(const char *type);
+
+/* 0 or -EINVAL: a bad type, or a time before 1970. */
+int store_name_init(struct store_name *name, int64_t start_ns, const char *type);
+void store_name_format(const struct store_name *name, char ret_day[STORE_DAY_MAX],
+		       char ret_file[STORE_NAME_MAX]);
+
+/* Only what store_name_format makes, to the letter. */
+bool store_name_parse(const char *day, const char *file, struct store_name *ret_name);
+
+/*
+ * Calls `visit` for each profile of the days from from_s to to_s (both in them), in no order; ends
+ * at its first error. With `clean`, what a write left over is deleted. 0 or -errno.
+ */
+int store_walk(const char *profiles_dir, int64_t from_s, int64_t to_s, bool clean,
+	       int (*visit)(void *context, const struct store_name *name, const struct stat *st),
+	       void *context);
+
+struct store_facts {
+	int64_t start_ns, end_ns;
+	uint64_t bytes;   /* of the file */
+	char host[256];   /* of a comment host=... */
+	char labels[512]; /* all other comments name=value but the counters, a line each */
+};
+
+void store_facts_of(const struct profile *p, struct store_facts *ret_facts);
+
+/*
+ * The facts of a file without making a profile of it: a millisecond instead of ten. 0,
+ * -EBADMSG or -errno.
+ */
+int store_facts_read(const char *path, struct store_facts *ret_facts);
+
+#endif
