@@ -161,6 +161,11 @@ __u64 bpf_get_current_pid_tgid(void)
 	return (__u64)host.current->tgid << 32 | (__u32)host.current->pid;
 }
 
+__u64 bpf_ktime_get_ns(void)
+{
+	return ++host.now_ns;
+}
+
 long bpf_get_current_comm(void *to, __u32 size)
 {
 	assert_int_equal(size, sizeof(host.current->comm));

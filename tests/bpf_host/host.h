@@ -40,6 +40,7 @@ struct host {
 	/* What happens. */
 	struct task_struct *current; /* host pointer */
 	int ring_refusals;           /* so many of the next records are refused */
+	__u64 now_ns;                /* a call of the clock takes 1 ns */
 	int ring_wakeups;            /* records that woke user space */
 	__u64 kernel_stack[SONDE_MAX_KERNEL_FRAMES];
 	long kernel_stack_count; /* or -errno */

@@ -27,3 +27,12 @@ struct sonde_settings *host_settings(void)
 {
 	return (struct sonde_settings *)&settings;
 }
+
+__u64 counter(enum sonde_counter which)
+{
+	__u64 sum = 0;
+
+	for (__u32 context = 0; context < SONDE_CONTEXT_COUNT; context++)
+		sum += ((struct sonde_counters *)bpf_map_lookup_elem(&counters, &context))->n[which];
+	return sum;
+}

@@ -55,7 +55,7 @@ static size_t find(const struct host_map_row *row, const struct table *t, const 
 		__u32 i;
 
 		memcpy(&i, key, sizeof(i));
-		return i < t->count ? i : SIZE_MAX;
+		return i < t->limit ? i : SIZE_MAX;
 	}
 	for (size_t i = 0; i < t->count; i++) {
 		if (memcmp(t->keys + i * row->key_size, key, row->key_size) == 0)

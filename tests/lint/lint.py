@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-MAX_LINES, WARN_LINES, MAX_FUNCTION, MAX_COLUMNS = 500, 400, 80, 100
+MAX_LINES, WARN_LINES, MAX_FUNCTION, MAX_COLUMNS, WARN_COLUMNS = 500, 400, 80, 120, 100
 
 LAYERS = [
     # path, project headers, library headers
@@ -130,8 +130,12 @@ def check_function_sizes(tree):
 
 
 def check_columns(tree):
-    return [f'{p}:{n}: wider than {MAX_COLUMNS} columns' for p, lines in tree.matching(C_FILE)
-            for n, line in enumerate(lines, 1) if len(line.expandtabs(8)) > MAX_COLUMNS]
+    wide = [(p, n, len(line.expandtabs(8))) for p, lines in tree.matching(C_FILE)
+            for n, line in enumerate(lines, 1) if len(line.expandtabs(8)) > WARN_COLUMNS]
+    if wide:
+        print(f'# warning: {len(wide)} lines in {len({p for p, _, _ in wide})} files are wider than '
+              f'{WARN_COLUMNS} columns')
+    return [f'{p}:{n}: {width} columns, more than {MAX_COLUMNS}' for p, n, width in wide if width > MAX_COLUMNS]
 
 
 def check_licence(tree):

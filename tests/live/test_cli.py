@@ -34,7 +34,8 @@ def wait_attached(process):
     """Until sonde holds its perf events; it has no other way to say so without a terminal."""
     end = time.monotonic() + 20
     while perf_events_of(process.pid) < 1:
-        check(process.poll() is None, f"sonde ended: {process.stderr.read()}")
+        if process.poll() is not None:
+            check(False, f"sonde ended: {process.stderr.read()}")
         check(time.monotonic() < end, "sonde opened no perf event within 20 s")
         time.sleep(0.02)
 
@@ -80,7 +81,7 @@ def interrupted(sig, *args, command=None):
     note(f"status {r.status}, {r.took:.2f} s to end, {r.count(r.profile.samples)} samples")
     check(r.took < 5, "it took too long to end")
     equal(r.status, 0, f"exit status ({r.stderr.strip()})")
-    check(r.count(r.profile.samples) > 300, "too few samples")
+    check(r.count(r.profile.samples) > 100, "too few samples")
     near(r.profile.duration_ns, 1e9, 1e9, "duration")
     return r
 
@@ -118,17 +119,19 @@ def sigkill():
         pprofread.load(out).check()
 
 
-@test("a process that ends during its recording: its samples are there, sonde ends or waits")
+@test("a process that ends during its recording: its samples are there and named, sonde ends")
 def target_ends():
     out = scratch.path("ends.pb.gz")
-    with lab.Workload(lab.wl("split")) as w:
-        process = lab.start("-p", w.pid, "-F", HZ, "-d", 3, out=out)
+    with lab.Workload(lab.wl("split"), "-c", "1") as w:
+        process = lab.start("-p", w.pid, "-F", HZ, "-d", 60, out=out)
         wait_attached(process)
-        subprocess.run([lab.wl("split"), "-t", "0.5"], stdout=subprocess.DEVNULL, check=True)
-        w.stop()
+        w.wait()
     r = lab.finish(process, out, time.monotonic(), timeout=15)
     equal(r.status, 0, f"exit status ({r.stderr.strip()})")
-    check(r.count(s for s in r.profile.samples if lab.has(s, "hot_60")) > 100, "samples are missing")
+    named = r.count(s for s in r.profile.samples if lab.has(s, "take_turns"))
+    note(f"{named} of {r.count(r.profile.samples)} samples named")
+    check(r.count(r.profile.samples) > 100, "samples are missing")
+    check(named > 0.98 * r.count(r.profile.samples), "names are missing")
 
 
 @test("errors are one line with the cause, and a status that is not 0")
@@ -152,22 +155,22 @@ def errors():
     check(r.took < 0.9, "an output that cannot be written was found out only at the end")
 
 
-@test("perf_event_max_sample_rate below the asked rate is said, and weights use what is in force")
+@test("perf_event_max_sample_rate below the asked rate is said, and so is throttling (C-01)")
 def clamp():
-    with lab.Sysctl("kernel.perf_event_max_sample_rate", 50):
-        with lab.Workload(lab.wl("split")) as w:
-            r = lab.record("-F", 99, "-p", w.pid, "-d", lab.seconds(3, 10), status=None,
-                           out=scratch.path("clamp.pb.gz"))
-            w.stop()
+    length = lab.seconds(3, 10)
+    with lab.Sysctl("kernel.perf_event_max_sample_rate", 50), \
+            lab.Workload(lab.wl("split"), "-n", str(2 * os.cpu_count())):
+        r = lab.record("-F", 99, "-a", "-d", length, status=None, out=scratch.path("clamp.pb.gz"))
     note(r.stderr)
-    check("perf_event_max_sample_rate" in r.stderr or "50" in r.stderr, "the clamp is not said")
+    check("perf_event_max_sample_rate" in r.stderr, "the limit is not said")
     if r.status != 0:
         check(one_line(r.stderr), "more than one line")
         return
-    n, ns = r.count(r.profile.samples), r.cpu_ns(r.profile.samples)
     near(r.profile.period, 1e9 / 50, 1e6, "period")
-    near(ns, r.profile.duration_ns, 0.1 * r.profile.duration_ns, "weight of one busy thread")
-    near(n, 50 * r.profile.duration_ns / 1e9, 0.1 * n + 3, "samples at 50 Hz")
+    want = 50 * os.cpu_count() * r.profile.duration_ns / 1e9
+    near(r.fact("expected"), want, 0.03 * want + 2, "expected samples at 50 Hz")
+    near(r.count(r.profile.samples) + sum(r.lost().values()), want, 0.03 * want + 2,
+         "samples and what is said to be lost")
 
 
 def is_static(path):

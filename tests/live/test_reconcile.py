@@ -27,6 +27,8 @@ def reconcile(r, length):
     lost = r.lost()
     note(f"expected {expected}, received {received}, lost {lost}")
     near(received + sum(lost.values()), expected, 0.01 * expected, "received + lost")
+    # What did not come is a difference, so it can hide a fault: it must be small in itself.
+    check(lost["missed"] < 0.05 * expected, f"{lost['missed']} of {expected} samples were missed")
     busy = os.cpu_count() * length * HZ
     near(expected, busy, 0.03 * busy + 0.2 * HZ, "expected against time x frequency x CPUs")
     kept = r.count(r.profile.samples)

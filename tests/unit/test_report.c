@@ -47,6 +47,7 @@ static const struct golden {
 	{ "node_sym_comma", "node", { .sym = "std::map<int, char>::find", .no_header = true } },
 	{ "node_sym_star", "node", { .sym = "fib,wa*", .no_header = true } },
 	{ "node_pid", "node", { .pid = "9,10", .no_header = true } },
+	{ "node_comm_pid", "node", { .comm = "no*,app", .pid = "7,100", .sort = "sym" } },
 	{ "node_none", "node", { .pid = "12345" } },
 	{ "node_samples", "node", { .sample_type = "samples", .percent_limit = 10 } },
 	{ "node_folded", "node", { .folded = true } },

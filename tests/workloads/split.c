@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * split [-t seconds] [-n threads] [-w a,b,c] [-x status]: three functions that burn 60, 30 and
- * 10 % (or a:b:c) of each thread's CPU time, in turns of a millisecond or so, and measure what they
- * really took by the thread's own CPU clock. Exits with `status`.
+ * split [-t seconds] [-c CPU seconds] [-n threads] [-w a,b,c] [-x status]: three functions that burn
+ * 60, 30 and 10 % (or a:b:c) of each thread's CPU time, in turns of a millisecond or so, and measure
+ * what they really took by the thread's own CPU clock. Ends after so many seconds, or when the first
+ * thread has had so much CPU; exits with `status`.
  */
 #include <pthread.h>
 #include <string.h>
@@ -18,7 +19,7 @@ enum { FUNCTIONS = 3, MAX_THREADS = 64 };
 static const burn_fn functions[FUNCTIONS] = { hot_60, hot_30, hot_10 };
 static const char *const names[FUNCTIONS] = { "hot_60", "hot_30", "hot_10" };
 static unsigned int weights[FUNCTIONS] = { 60, 30, 10 };
-static uint64_t iters_per_us, end_ns;
+static uint64_t iters_per_us, end_ns, end_cpu_ns;
 
 struct worker {
 	pthread_t thread;
@@ -29,7 +30,7 @@ struct worker {
 /* A turn of function k lasts weight * 3..17 us: in step with nothing. */
 __attribute__((noinline)) static void take_turns(struct worker *w, uint64_t seed)
 {
-	while (!burn_stop && (!end_ns || wall_ns() < end_ns)) {
+	while (!burn_stop && (!end_ns || wall_ns() < end_ns) && (!end_cpu_ns || cpu_ns() < end_cpu_ns)) {
 		for (int k = 0; k < FUNCTIONS; k++) {
 			uint64_t us = weights[k] * (3 + burn_random(&seed) % 15);
 			uint64_t start = cpu_ns();
@@ -38,6 +39,7 @@ __attribute__((noinline)) static void take_turns(struct worker *w, uint64_t seed
 			w->took[k] += cpu_ns() - start;
 		}
 	}
+	burn_stop = burn_stop || end_cpu_ns;
 	w->total = cpu_ns();
 	KEEP_FRAME();
 }
@@ -73,9 +75,11 @@ int main(int argc, char **argv)
 	double seconds = 0;
 	int threads = 1, status = 0, opt;
 
-	while ((opt = getopt(argc, argv, "t:n:w:x:")) != -1) {
+	while ((opt = getopt(argc, argv, "t:c:n:w:x:")) != -1) {
 		if (opt == 't')
 			seconds = atof(optarg);
+		else if (opt == 'c')
+			end_cpu_ns = (uint64_t)(atof(optarg) * 1e9);
 		else if (opt == 'n')
 			threads = atoi(optarg);
 		else if (opt == 'x')

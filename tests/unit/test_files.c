@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of agent/resolve/files: the reason why a file has no symbols, and when to ask again. */
+#include "agent/resolve/files.h"
+#include "resolve_lab.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+enum { BUDGET = 64 << 20 };
+
+static struct file_table table;
+static char path[] = "/tmp/sonde-files-XXXXXX";
+
+static int setup(void **state)
+{
+	const struct sym_file_options options = { 0 };
+	int fd;
+
+	strcpy(path + sizeof(path) - 7, "XXXXXX");
+	fd = mkstemp(path);
+	close(fd);
+	file_table_init(&table, "/proc", BUDGET, &options);
+	return fd < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	file_table_fini(&table);
+	return unlink(path);
+}
+
+static bool announce(const struct sonde_file *record)
+{
+	struct event event = lab_file_event(record, LAB_FILE);
+
+	return file_table_event(&table, &event, 1);
+}
+
+/* This process, as if it ran `file`. */
+static struct sonde_file record_of(const char *file)
+{
+	struct sonde_file record;
+	struct stat st;
+
+	lab_file_record(&record);
+	assert_int_equal(stat(file, &st), 0);
+	record.ino = st.st_ino;
+	record.mtime_sec = st.st_mtim.tv_sec;
+	record.mtime_nsec = (uint64_t)st.st_mtim.tv_nsec;
+	return record;
+}
+
+static void check(enum sym_reason reason, bool has_symbols)
+{
+	struct known_file *file = file_table_find(&table, LAB_FILE, 1);
+
+	assert_non_null(file);
+	assert_int_equal(file->reason, reason);
+	assert_int_equal(file->symbols != NULL, has_symbols);
+	assert_non_null(file->path);
+}
+
+static void test_good_file(void **state)
+{
+	struct sonde_file record;
+	size_t bytes;
+
+	lab_file_record(&record);
+	assert_null(file_table_find(&table, LAB_FILE, 1));
+	assert_false(announce(&record));
+	check(SYM_OK, true);
+	bytes = file_table_bytes(&table);
+	assert_true(bytes > 0);
+	assert_int_equal(table.opened, 1);
+	/* Once more: the same object stays. */
+	assert_false(announce(&record));
+	assert_int_equal(table.opened, 1);
+	assert_int_equal(file_table_bytes(&table), bytes);
+}
+
+static void test_another_version(void **state)
+{
+	struct sonde_file record;
+
+	lab_file_record(&record);
+	record.mtime_sec++;
+	assert_true(announce(&record)); /* ask again */
+	check(SYM_FILE_CHANGED, false);
+	assert_int_equal(table.failed, 1);
+	record.mtime_sec--;
+	assert_false(announce(&record));
+	check(SYM_OK, true);
+}
+
+/* A text file below a /proc of the test: exe is a link to it. */
+static void test_no_elf(void **state)
+{
+	char root[] = "/tmp/sonde-proc-XXXXXX", dir[64], link[96], command[96];
+	struct sonde_file record = record_of(path);
+
+	assert_non_null(mkdtemp(root));
+	snprintf(dir, sizeof(dir), "%s/%u", root, record.tid);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	snprintf(link, sizeof(link), "%s/exe", dir);
+	assert_int_equal(symlink(path, link), 0);
+	table.proc_root = root;
+	assert_false(announce(&record)); /* asking again would not help */
+	check(SYM_BAD_ELF, false);
+	assert_string_equal(file_table_find(&table, LAB_FILE, 1)->path, path);
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+static void test_gone(void **state)
+{
+	struct sonde_file record;
+
+	lab_file_record(&record);
+	record.tid = record.tgid = 0x7ffffffe;
+	assert_true(announce(&record));
+	check(SYM_NO_FILE, false);
+	assert_string_equal(file_table_find(&table, LAB_FILE, 1)->path, "/bin/program");
+}
+
+static void test_over_the_budget(void **state)
+{
+	struct sonde_file record;
+
+	lab_file_record(&record);
+	table.budget = 0;
+	assert_false(announce(&record));
+	check(SYM_NO_MEMORY, false);
+}
+
+static void test_drop(void **state)
+{
+	struct forget_list list = { 0 };
+	struct sonde_file record;
+
+	lab_file_record(&record);
+	announce(&record);
+	file_table_drop(&table, &list);
+	assert_int_equal(list.count, 1);
+	assert_int_equal(list.ids[0], LAB_FILE);
+	assert_int_equal(file_table_bytes(&table), 0);
+	assert_null(file_table_find(&table, LAB_FILE, 1));
+	free(list.ids);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_good_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_another_version, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_elf, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_over_the_budget, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
