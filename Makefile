@@ -44,11 +44,13 @@ LAYERS := prog proto symbolizer base
 SRC_base := $(wildcard base/*.c)
 SRC_symbolizer := $(wildcard symbolizer/*.c)
 SRC_proto := $(wildcard proto/*.c)
-SRC_prog := $(filter-out agent/main.c,$(wildcard agent/*.c agent/*/*.c cli/*.c))
+# http_none.c takes the place of http.c in the static program: see the comment there.
+SRC_prog := $(filter-out agent/main.c agent/http_none.c,$(wildcard agent/*.c agent/*/*.c cli/*.c))
 # The definitions of the shared maps first: the linker wants them before their uses.
 BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c))
 LIBS := -lzstd -lz -l:libiberty.a
-PROG_LIBS := -lbpf -lelf $(LIBS)
+STATIC_LIBS := -lbpf -lelf -lsqlite3 -lm -lyaml -ljansson -lseccomp $(LIBS)
+PROG_LIBS := -lmicrohttpd $(STATIC_LIBS)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -124,8 +126,8 @@ $(GEN)/bpf.insns: $(GEN)/x86_64/sonde.o $(BUILD)/tools/bpf_insns
 $(BUILD)/sonde: $(BUILD)/rel/agent/main.o $(LAYERS:%=$(BUILD)/rel/%.a)
 	$(call say,LD,$@)$(CC) $(CFLAGS_rel) $(LDFLAGS) -o $@ $^ $(PROG_LIBS)
 
-$(BUILD)/sonde-static: $(BUILD)/rel/agent/main.o $(LAYERS:%=$(BUILD)/rel/%.a)
-	$(call say,LD,$@)$(CC) $(CFLAGS_rel) $(LDFLAGS) -static -o $@ $^ $(PROG_LIBS)
+$(BUILD)/sonde-static: $(BUILD)/rel/agent/main.o $(BUILD)/rel/agent/http_none.o $(LAYERS:%=$(BUILD)/rel/%.a)
+	$(call say,LD,$@)$(CC) $(CFLAGS_rel) $(LDFLAGS) -static -o $@ $^ $(STATIC_LIBS)
 
 $(BUILD)/sonde-san: $(BUILD)/san/agent/main.o $(LAYERS:%=$(BUILD)/san/%.a)
 	$(call say,LD,$@)$(CC) $(CFLAGS_san) $(LDFLAGS) -o $@ $^ $(PROG_LIBS)
@@ -251,6 +253,6 @@ define newline
 endef
 
 FORCE:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 .PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm \
 	test-fresh bench run install format help clean FORCE

@@ -27,22 +27,27 @@ static bool rung_above_fits(const struct governor *g, double cpu)
 	return cpu * ratio < g->cpu_budget * 0.8;
 }
 
+/* Half of the credit comes back with a step, for its effect to show. */
 static int step_down(struct governor *g, size_t rungs)
 {
 	size_t before = g->level;
 
 	g->calm = 0;
+	g->spent = GOVERNOR_BURST_SECONDS / 2.0;
 	g->level = LAST - g->level < rungs ? LAST : g->level + rungs;
 	if (g->level != before)
 		g->steps_down++;
 	return -(int)(g->level - before);
 }
 
-static int judge_cpu(struct governor *g, double cpu)
+static int judge_cpu(struct governor *g, double cpu, double seconds)
 {
 	if (g->cpu_budget <= 0)
 		return 0;
-	if (cpu > g->cpu_budget)
+	g->spent += (cpu / g->cpu_budget - 1) * seconds;
+	if (g->spent < 0)
+		g->spent = 0;
+	if (g->spent > GOVERNOR_BURST_SECONDS)
 		return step_down(g, cpu > g->cpu_budget * 1.5 ? 2 : 1);
 	if (!rung_above_fits(g, cpu)) {
 		g->calm = 0;
@@ -58,7 +63,7 @@ static int judge_cpu(struct governor *g, double cpu)
 
 struct governor_verdict governor_judge(struct governor *g, const struct governor_usage *usage)
 {
-	struct governor_verdict verdict = { .step = judge_cpu(g, usage->cpu) };
+	struct governor_verdict verdict = { .step = judge_cpu(g, usage->cpu, usage->seconds) };
 
 	if (g->memory_cap && usage->memory_bytes > g->memory_cap) {
 		verdict.drop_symbols = true;

@@ -2,8 +2,12 @@
 /*
  * Keeps the agent within its CPU budget and its memory cap by announced steps, from a fixed
  * ladder: what costs most and tells least goes first. Pure arithmetic: the caller measures, and
- * applies the level. One step down after an interval over the budget (two when it is over
- * by half), one step up after UP_INTERVALS in a row in which the level above would have fitted.
+ * applies the level.
+ *
+ * The budget holds over any GOVERNOR_BURST_SECONDS or so: what was not used is credit, up to that
+ * many seconds of the budget, so a burst (reading the symbols of many new files) costs no
+ * detail. When the credit is used up: one rung down (two when the interval was over by half). One
+ * rung up after GOVERNOR_UP_INTERVALS in a row in which the rung above would have fitted.
  */
 #ifndef AGENT_GOVERNOR_H
 #define AGENT_GOVERNOR_H
@@ -12,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GOVERNOR_UP_INTERVALS = 6 };
+enum { GOVERNOR_UP_INTERVALS = 6, GOVERNOR_BURST_SECONDS = 60 };
 
 /* A rung: everything that the rungs above it gave up stays given up. */
 struct governor_level {
@@ -25,12 +29,14 @@ struct governor {
 	double cpu_budget;      /* fraction of all CPUs; 0: no limit */
 	uint64_t memory_cap;    /* bytes; 0: no limit */
 	size_t level;           /* index into the ladder */
+	double spent;           /* credit used, in seconds of the budget */
 	uint32_t calm;          /* intervals in a row that were well below */
 	uint64_t steps_down, steps_up, memory_drops;
 };
 
 /* What one interval used. */
 struct governor_usage {
+	double seconds;        /* its length */
 	double cpu;            /* fraction of all CPUs: user, kernel and BPF time */
 	uint64_t memory_bytes;
 };

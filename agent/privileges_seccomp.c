@@ -20,8 +20,8 @@
 
 static const char *const allowed[] = {
 	/* the loop */
-	"epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "poll", "ppoll", "pselect6",
-	"select", "signalfd4", "timerfd_create", "timerfd_gettime", "timerfd_settime",
+	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "poll", "ppoll",
+	"pselect6", "select", "signalfd4", "timerfd_create", "timerfd_gettime", "timerfd_settime",
 	/* time */
 	"clock_getres", "clock_gettime", "clock_nanosleep", "gettimeofday", "nanosleep", "time",
 	/* files of targets, /proc, the store and its catalogue */

@@ -43,6 +43,16 @@ const struct command commands[] = {
 		.run = doctor_main,
 	},
 	{
+		.name = "agent",
+		.summary = "sample always, into a directory of profiles",
+		.usage = "[options]",
+		.detail = "Runs until SIGTERM; SIGHUP loads the configuration again. Each collection "
+			  "is journalled, each window becomes one profile in the directory, within "
+			  "caps on size and age. A budget of CPU time is kept by announced steps.",
+		.options = agent_rows,
+		.run = agent_main,
+	},
+	{
 		.name = "man",
 		.summary = "print the manual page (man(7) source)",
 		.usage = "",

@@ -8,7 +8,12 @@
 #include "base/clock.h"
 #include "cli/report_private.h"
 
-enum { PERCENT_WIDTH = 8, SAMPLES_WIDTH = 12, MAX_COLUMNS = REPORT_MAX_KEYS + 3 };
+enum {
+	PERCENT_WIDTH = 8,
+	SAMPLES_WIDTH = 12,
+	MAX_COLUMNS = REPORT_MAX_KEYS + 3,
+	LAST_WIDTH = 60, /* of the last column's dots; nothing stands behind its cells */
+};
 
 enum source { FROM_TOTAL, FROM_SELF, FROM_SAMPLES, FROM_VALUE, FROM_CELL };
 
@@ -160,6 +165,8 @@ static void fit_columns(struct table *t)
 				column->width = width;
 		}
 	}
+	if (t->columns[t->column_count - 1].width > LAST_WIDTH)
+		t->columns[t->column_count - 1].width = LAST_WIDTH;
 }
 
 static void print_heading(struct table *t, struct buf *out)

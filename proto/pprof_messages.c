@@ -262,7 +262,7 @@ static int parse_stack(struct pprof_reader *r, struct wire_field *field)
 		uint32_t number = find_id(&r->locations, id);
 
 		if (!number)
-			return pprof_refuse(r, "sample %zu refers to location %llu, which does not exist",
+			return pprof_refuse(r, "sample %zu has location %llu, which does not exist",
 					    r->sample_number, (unsigned long long)id);
 		buf_put(&r->stack, &number, sizeof(number));
 	}

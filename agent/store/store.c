@@ -28,7 +28,7 @@ enum {
 
 static int lock_directory(struct store *s)
 {
-	int fd = open(s->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = open(s->lock_path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return -errno;
@@ -49,6 +49,8 @@ static int take_directory(struct store *s)
 {
 	int err = durable_mkdir(s->dir);
 
+	if (!err && faccessat(AT_FDCWD, s->dir, W_OK | X_OK, AT_EACCESS) < 0)
+		err = -errno;
 	if (!err)
 		err = lock_directory(s);
 	if (!err)

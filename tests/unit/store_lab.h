@@ -130,9 +130,16 @@ static inline void lab_mount(const char *dir, const char *options)
 	}
 }
 
-static inline void lab_remount(const char *dir, bool readonly)
+/* As after an I/O error with errors=remount-ro: also with files that are open for writing. */
+static inline void lab_make_readonly(const char *dir)
 {
-	assert_int_equal(mount(NULL, dir, NULL, MS_REMOUNT | (readonly ? MS_RDONLY : 0), NULL), 0);
+	assert_int_equal(mount(dir, dir, NULL, MS_BIND, NULL), 0);
+	assert_int_equal(mount(NULL, dir, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL), 0);
+}
+
+static inline void lab_make_writable(const char *dir)
+{
+	assert_int_equal(umount(dir), 0);
 }
 
 static inline void lab_unmount(const char *dir)

@@ -409,13 +409,13 @@ static void a_readonly_disk_is_an_error_and_no_more(void **state)
 	lab_mount(dir, "size=1m");
 	j = open_journal(dir);
 	append(j, 1, 1);
-	lab_remount(dir, true);
+	lab_make_readonly(dir);
 	assert_int_equal(append(j, 1, 2), -EROFS);
 	assert_int_equal(totals_of(j).write_errors, 1);
 	assert_int_equal(read_sum(j, 2, 1), 1);
 	assert_int_equal(journal_remove(j, 1), -EROFS);
 	assert_int_equal(read_sum(j, 2, 1), 1);
-	lab_remount(dir, false);
+	lab_make_writable(dir);
 	assert_int_equal(append(j, 1, 2), 0);
 	assert_int_equal(read_sum(j, 2, 1), 3);
 	journal_close(j);

@@ -15,6 +15,7 @@
 #undef __noinline
 #define __noinline __attribute__((noinline))
 
+#define barrier() asm volatile("" ::: "memory")
 #define barrier_var(variable) asm volatile("" : "+r"(variable))
 
 #define SEC(name)

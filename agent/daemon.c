@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Life of the always-on agent: set-up, loop, budget, reload, end; see daemon.h. */
+#include "agent/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/daemon_private.h"
+#include "agent/health.h"
+#include "agent/log.h"
+#include "agent/notify.h"
+#include "agent/privileges.h"
+#include "agent/version.h"
+
+enum {
+	SYMBOL_BYTES = 64 << 20,
+	PROFILE_BYTES = 64 << 20,
+	MAX_FINDINGS = 64,
+	REASON_BYTES = 2048,
+};
+
+static const nsec_t HEARTBEAT = NSEC_PER_SEC;
+
+/* ---- what the loop calls ---- */
+
+static void on_ring(void *context)
+{
+	struct daemon *d = context;
+	int err = agent_poll(d->agent);
+
+	if (err)
+		log_warn("ring buffer: %s; tried again", strerror(-err));
+}
+
+static void on_http(void *context)
+{
+	struct daemon *d = context;
+
+	http_run(d->http);
+}
+
+static void on_heartbeat(void *context)
+{
+	struct daemon *d = context;
+	nsec_t now = clock_monotonic(), stall = now - d->heartbeat;
+
+	if (stall > HEARTBEAT && stall - HEARTBEAT > d->totals.longest_stall)
+		d->totals.longest_stall = stall - HEARTBEAT;
+	d->heartbeat = now;
+	if (d->http)
+		http_run(d->http);
+	if (notify_watchdog_interval())
+		notify_send("WATCHDOG=1");
+}
+
+/* What the interval since the last call used, as the governor wants it. */
+static struct governor_usage measure(struct daemon *d)
+{
+	struct governor_usage result = { 0 };
+	struct agent_totals totals;
+	struct usage usage;
+	nsec_t now = clock_monotonic(), spent;
+
+	usage_read("/proc", &usage);
+	agent_totals(d->agent, &totals);
+	spent = usage.user_ns + usage.system_ns - d->usage.user_ns - d->usage.system_ns +
+		totals.collect.bpf_ns - d->bpf_ns;
+	if (now > d->measured && agent_cpu_count(d->agent))
+		result.cpu = (double)spent / (double)(now - d->measured) /
+			     (double)agent_cpu_count(d->agent);
+	result.seconds = (double)(now - d->measured) / (double)NSEC_PER_SEC;
+	result.memory_bytes = usage.rss_bytes + agent_map_bytes(d->agent);
+	d->usage = usage;
+	d->bpf_ns = totals.collect.bpf_ns;
+	d->measured = now;
+	return result;
+}
+
+/* The rung of the governor's ladder, put in force; said in the log and in the next profile. */
+static void apply_level(struct daemon *d, const char *why)
+{
+	const struct governor_level *level = governor_level(&d->governor);
+	uint32_t hz = (uint32_t)d->options.frequency_hz / level->rate_divisor;
+	char text[256];
+
+	agent_set_reading(d->agent, !level->no_new_names);
+	if (hz == 0)
+		hz = 1;
+	if (hz != agent_frequency(d->agent))
+		agent_set_frequency(d->agent, hz);
+	snprintf(text, sizeof(text), "governor: %s: %s, %u Hz", why, level->name, hz);
+	agent_comment(d->agent, text);
+	log_info("%s", text);
+}
+
+static void govern(struct daemon *d)
+{
+	struct governor_usage usage = measure(d);
+	struct governor_verdict verdict = governor_judge(&d->governor, &usage);
+	char why[128];
+
+	if (verdict.drop_symbols) {
+		agent_drop_symbols(d->agent);
+		log_warn("memory: %llu MiB, over the cap of %llu: symbol tables dropped",
+			 (unsigned long long)(usage.memory_bytes >> 20),
+			 (unsigned long long)d->options.memory_mib);
+	}
+	if (verdict.step == 0)
+		return;
+	snprintf(why, sizeof(why), "%s: CPU %.2f %% of %.2f %%", verdict.step < 0 ? "less" : "more",
+		 usage.cpu * 100, d->options.cpu_budget);
+	apply_level(d, why);
+}
+
+static void on_collect(void *context)
+{
+	struct daemon *d = context;
+
+	if (d->measured && clock_monotonic() - d->measured > 2 * d->options.collect_ns)
+		d->totals.late_collections++;
+	windows_collect(d, false);
+	govern(d);
+}
+
+static void use_options(struct daemon *d)
+{
+	enum log_level level = LOG_INFO;
+
+	log_parse_level(d->options.log_level, &level);
+	log_set_level(level);
+	d->governor.cpu_budget = d->options.cpu_budget / 100;
+	d->governor.memory_cap = d->options.memory_mib << 20;
+}
+
+/* Only what can change without a restart is taken over. */
+static void reload(struct daemon *d)
+{
+	struct daemon_options fresh = { 0 };
+	char reason[REASON_BYTES];
+
+	if (d->reload(d->reload_context, &fresh, reason, sizeof(reason))) {
+		d->totals.reload_errors++;
+		log_warn("configuration refused, the old one stays: %s", reason);
+		return;
+	}
+	if (strcmp(fresh.dir, d->options.dir) != 0 || strcmp(fresh.listen, d->options.listen) != 0)
+		log_warn("configuration: dir and listen change with a restart only");
+	fresh.dir = d->options.dir;
+	fresh.listen = d->options.listen;
+	fresh.collect_ns = d->options.collect_ns;
+	fresh.window_ns = d->options.window_ns;
+	windows_collect(d, false); /* a profile has one frequency */
+	d->options = fresh;
+	use_options(d);
+	store_set_caps(d->store, fresh.max_size_mib << 20, fresh.max_age_ns);
+	apply_level(d, "configuration");
+	d->totals.reloads++;
+	log_info("configuration loaded");
+}
+
+static void on_signal(void *context, int signal)
+{
+	struct daemon *d = context;
+
+	if (signal == SIGHUP)
+		reload(d);
+	else
+		loop_stop(d->loop, 0);
+}
+
+/* ---- set-up and end ---- */
+
+static void log_findings(const struct daemon *d)
+{
+	const struct health_roots roots = { "/proc", "/sys", d->options.debug_dir };
+	struct health_finding *findings = calloc(MAX_FINDINGS, sizeof(*findings));
+	size_t count = findings ? health_check(&roots, findings, MAX_FINDINGS) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct health_finding *f = &findings[i];
+		struct log_site site = { 0 };
+
+		if (f->status == HEALTH_WARN || f->status == HEALTH_FAIL)
+			log_write(&site, LOG_WARN, "%s: %s; %s; %s", f->title, f->found, f->lost,
+				  f->cure);
+	}
+	free(findings);
+}
+
+static int open_storage(struct daemon *d, char *reason, size_t size)
+{
+	struct store_options options = {
+		.dir = d->options.dir,
+		.max_bytes = d->options.max_size_mib << 20,
+		.max_age_ns = d->options.max_age_ns,
+	};
+	int err = store_open(&options, &d->store, reason, size);
+
+	if (err)
+		return err;
+	err = journal_open(d->options.dir, &d->journal);
+	if (err)
+		snprintf(reason, size, "%s/journal: %s", d->options.dir, strerror(-err));
+	return err;
+}
+
+static int open_agent(struct daemon *d, char *reason, size_t size)
+{
+	struct agent_options options = {
+		.collect = {
+			.frequency_hz = (uint32_t)d->options.frequency_hz,
+			.no_hardware = d->options.cpu_clock,
+			.keep_idle = d->options.idle,
+			.thread_names = d->options.thread_names,
+		},
+		.debug_dir = d->options.debug_dir,
+		.no_demangle = d->options.no_demangle,
+		.symbol_bytes = SYMBOL_BYTES,
+		.profile_bytes = PROFILE_BYTES,
+	};
+
+	return agent_open(&options, &d->agent, reason, size);
+}
+
+static int open_http(struct daemon *d, char *reason, size_t size)
+{
+	static const struct http_route routes[] = {
+		{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", daemon_metrics_page },
+		{ "/healthz", "text/plain; charset=utf-8", daemon_health_page },
+		{ 0 },
+	};
+
+	if (strcmp(d->options.listen, "off") == 0)
+		return 0;
+	return http_open(d->options.listen, routes, d, &d->http, reason, size);
+}
+
+static int fill_loop(struct daemon *d)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, 0 };
+	int err = loop_new(&d->loop);
+
+	if (!err)
+		err = loop_add_signals(d->loop, signals, on_signal, d);
+	if (!err)
+		err = loop_add_fd(d->loop, agent_fd(d->agent), on_ring, d);
+	if (!err && d->http)
+		err = loop_add_fd(d->loop, http_fd(d->http), on_http, d);
+	if (!err)
+		err = loop_add_timer(d->loop, HEARTBEAT, HEARTBEAT, on_heartbeat, d);
+	if (!err)
+		err = loop_add_timer(d->loop, d->options.collect_ns, d->options.collect_ns,
+				     on_collect, d);
+	return err;
+}
+
+/* What is not needed any more goes; that it could not is no reason to stop. */
+static void drop_privileges(void)
+{
+	int err = privileges_drop();
+
+	if (err)
+		log_warn("privileges: not dropped: %s", strerror(-err));
+	err = privileges_seccomp();
+	if (err)
+		log_warn("seccomp: no filter: %s", strerror(-err));
+}
+
+static int prepare(struct daemon *d, char *reason, size_t size)
+{
+	int err = open_storage(d, reason, size);
+
+	if (!err)
+		err = open_agent(d, reason, size);
+	if (!err)
+		err = open_http(d, reason, size);
+	if (err)
+		return err;
+	log_findings(d);
+	windows_flush(d); /* what a crash left */
+	err = fill_loop(d);
+	if (!err)
+		err = agent_start(d->agent);
+	if (err)
+		snprintf(reason, size, "cannot start: %s", strerror(-err));
+	return err;
+}
+
+static void finish(struct daemon *d)
+{
+	notify_send("STOPPING=1");
+	windows_collect(d, true);
+	if (d->pending)
+		log_error("journal: %s: the last collections are lost", d->options.dir);
+	log_info("stopped");
+}
+
+static void release(struct daemon *d)
+{
+	loop_free(d->loop);
+	http_close(d->http);
+	agent_close(d->agent);
+	journal_close(d->journal);
+	store_close(d->store);
+	profile_free(d->pending);
+	free(d->dir);
+	free(d->listen);
+	free(d);
+}
+
+int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn, void *context)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	char reason[REASON_BYTES] = "";
+	int err;
+
+	if (!d)
+		return 1;
+	d->options = *options;
+	/* These outlive a reload, the texts of a configuration file do not. */
+	d->options.dir = d->dir = strdup(options->dir);
+	d->options.listen = d->listen = strdup(options->listen);
+	d->reload = reload_fn;
+	d->reload_context = context;
+	d->heartbeat = clock_monotonic();
+	use_options(d);
+	umask(0077); /* profiles tell about all users' processes */
+	err = d->dir && d->listen ? prepare(d, reason, sizeof(reason)) : -ENOMEM;
+	if (err) {
+		log_error("%s", reason[0] ? reason : strerror(-err));
+		release(d);
+		return 1;
+	}
+	drop_privileges();
+	measure(d);
+	log_info("sonde %s: %s at %u Hz on %zu CPUs, into %s", SONDE_VERSION,
+		 agent_is_hardware(d->agent) ? "cycles" : "cpu-clock", agent_frequency(d->agent),
+		 agent_cpu_count(d->agent), d->options.dir);
+	notify_send("READY=1");
+	err = loop_run(d->loop);
+	if (err)
+		log_error("loop: %s", strerror(-err));
+	finish(d);
+	release(d);
+	return err ? 1 : 0;
+}

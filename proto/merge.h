@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adding one profile to another: for windows built from collections, and for reports over many
+ * windows. Cost: linear in the source; every string is looked up once.
+ */
+#ifndef PROTO_MERGE_H
+#define PROTO_MERGE_H
+
+#include "proto/profile.h"
+
+/*
+ * Adds `src` to `dst`, which may be empty (it then takes over types, period and times). Equal
+ * stacks with equal labels are summed. The time range becomes that of both. -EINVAL, and `dst`
+ * untouched, if the sample types or the period type differ; -ENOMEM over dst's bound (dst is
+ * then unusable).
+ *
+ * Comments: "sonde.<name>=<digits>" are counters and are added up (but for frequency_hz and cpus,
+ * which say how it was measured); of all others each distinct line is kept once.
+ * mapping.has_functions stays only if both say so. The period becomes the longer one.
+ *
+ * A counter that grew leaves its old text in dst's strings: before a profile of many merges is
+ * written, merge it once more into an empty one, which takes only what is in use.
+ */
+int profile_merge(struct profile *dst, const struct profile *src);
+
+/* As profile_merge, but only samples that `keep` says yes to. */
+int profile_merge_filtered(struct profile *dst, const struct profile *src,
+			   bool (*keep)(void *context, const struct profile *src,
+					const struct profile_sample *sample),
+			   void *context);
+
+#endif
