@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "agent/tables.h"
 #include "agent/version.h"
 #include "base/clock.h"
 
@@ -16,6 +17,7 @@ struct agent {
 	struct agent_options options;
 	struct collect *collect;
 	struct resolver *resolver;
+	struct table_feeder tables;
 	struct profile *profile; /* in the making */
 	nsec_t started;          /* of that profile, monotonic */
 	struct agent_totals taken; /* the books when the last profile was taken */
@@ -106,6 +108,8 @@ static int open_parts(struct agent *a, char *reason, size_t reason_size)
 		err = profile_prepare(a);
 	if (err)
 		snprintf(reason, reason_size, "%s", strerror(-err));
+	else
+		tables_add_vdso(a->collect);
 	return err;
 }
 
@@ -133,6 +137,7 @@ void agent_close(struct agent *a)
 {
 	if (!a)
 		return;
+	tables_fini(&a->tables);
 	collect_close(a->collect);
 	resolver_free(a->resolver);
 	profile_free(a->profile);
@@ -178,13 +183,18 @@ static void forward_forgotten(struct agent *a)
 
 int agent_poll(struct agent *a)
 {
-	return collect_poll(a->collect);
+	int err = collect_poll(a->collect);
+
+	tables_feed(&a->tables, a->collect, a->resolver);
+	return err;
 }
 
 int agent_drain(struct agent *a)
 {
 	int err = collect_drain(a->collect);
 
+	tables_feed(&a->tables, a->collect, a->resolver);
+	tables_tick(&a->tables, a->collect, a->resolver);
 	resolver_tick(a->resolver);
 	forward_forgotten(a);
 	return err;

@@ -91,7 +91,8 @@ static int set_value(struct reader *r, const char *name, const yaml_event_t *val
 	int err;
 
 	if (is_null(value))
-		return fail(r, line, "%s has no value; leave the line out to get the default", name);
+		return fail(r, line, "%s has no value; leave the line out to get the default",
+			    name);
 	if (strlen(text) != len)
 		return fail(r, line, "the value of %s holds a NUL character", name);
 	text = arena_copy(r->memory, text, len);
@@ -112,8 +113,9 @@ static int read_value(struct reader *r, const char *name)
 	if (event.type == YAML_SCALAR_EVENT)
 		err = set_value(r, name, &event);
 	else
-		err = fail(r, event.start_mark.line, "the value of %s is %s; one plain value is wanted",
-			   name, event.type == YAML_ALIAS_EVENT	     ? "an alias"
+		err = fail(r, event.start_mark.line,
+			   "the value of %s is %s; one plain value is wanted", name,
+			   event.type == YAML_ALIAS_EVENT            ? "an alias"
 			   : event.type == YAML_SEQUENCE_START_EVENT ? "a list"
 								     : "a mapping");
 	yaml_event_delete(&event);
@@ -203,7 +205,8 @@ int config_parse(const char *name, const void *bytes, size_t len, const struct o
 	int err;
 
 	if (len > MAX_FILE_BYTES) {
-		snprintf(reason, reason_size, "%s: larger than %d KiB", name, MAX_FILE_BYTES / 1024);
+		snprintf(reason, reason_size, "%s: larger than %d KiB", name,
+			 MAX_FILE_BYTES / 1024);
 		return -EFBIG;
 	}
 	if (!yaml_parser_initialize(&r.yaml)) {
@@ -217,8 +220,8 @@ int config_parse(const char *name, const void *bytes, size_t len, const struct o
 	return err;
 }
 
-int config_load(const char *path, const struct option_row *rows, void *values,
-		struct arena *memory, char *reason, size_t reason_size)
+int config_load(const char *path, const struct option_row *rows, void *values, struct arena *memory,
+		char *reason, size_t reason_size)
 {
 	struct buf text;
 	int err;
@@ -252,7 +255,9 @@ void config_example(const struct option_row *rows, FILE *out)
 {
 	for (const struct option_row *row = rows; row->name; row++) {
 		fprintf(out, "%s# %s\n", row == rows ? "" : "\n", row->help);
-		if (row->min != row->max)
+		if (row->min != row->max && row->type == OPTION_DURATION)
+			fprintf(out, "# from %.15gs to %.15gs\n", row->min / 1e9, row->max / 1e9);
+		else if (row->min != row->max)
 			fprintf(out, "# from %.15g to %.15g\n", row->min, row->max);
 		/* Nothing to write where the default is "none". */
 		if (!row->fallback && row->type != OPTION_FLAG) {

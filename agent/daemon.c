@@ -216,6 +216,7 @@ static int open_agent(struct daemon *d, char *reason, size_t size)
 			.no_hardware = d->options.cpu_clock,
 			.keep_idle = d->options.idle,
 			.thread_names = d->options.thread_names,
+			.unwind_bytes = d->options.unwind_mib << 20,
 		},
 		.debug_dir = d->options.debug_dir,
 		.no_demangle = d->options.no_demangle,

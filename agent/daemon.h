@@ -22,6 +22,7 @@ struct daemon_options {
 	uint64_t max_size_mib;  /* cap of the store */
 	uint64_t max_age_ns;    /* cap of the store */
 	double cpu_budget;      /* percent of all CPUs; 0: no limit */
+	uint64_t unwind_mib;    /* for unwind tables in the kernel */
 	uint64_t memory_mib;    /* cap of the agent with its BPF maps; 0: no limit */
 	bool cpu_clock;
 	bool idle;

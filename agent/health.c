@@ -65,8 +65,8 @@ size_t health_examine(const struct health_world *world, struct health_finding *f
 	size_t n = max < CHECK_COUNT ? max : CHECK_COUNT;
 
 	for (size_t i = 0; i < n; i++) {
-		findings[i] = (struct health_finding){ .id = checks[i].id,
-						       .title = checks[i].title };
+		findings[i] =
+			(struct health_finding){ .id = checks[i].id, .title = checks[i].title };
 		checks[i].run(world, &findings[i], checks[i].argument);
 	}
 	return n;

@@ -10,7 +10,12 @@
 #include "agent/health_private.h"
 #include "base/parse.h"
 
-enum { NUMBER_CAP_SYS_RESOURCE = 24, MAX_CPUS = 8192, OWN_FILES = 64 };
+enum {
+	NUMBER_CAP_SYS_RESOURCE = 24,
+	MAX_CPUS = 8192,
+	LEAST_FILES = 28, /* measured: maps, programs, links, the loop; besides one for each CPU */
+	USUAL_FILES = 64, /* with targets' files, the store and the server */
+};
 
 /* What is lost was measured: each was left out alone, with workloads that need it. */
 static const struct {
@@ -23,13 +28,14 @@ static const struct {
 				"all: programs that look into processes cannot be loaded, nor CPUs "
 				"sampled" },
 	[PRIVILEGE_SYS_PTRACE] = { "CAP_SYS_PTRACE", HEALTH_WARN,
-				   "of processes of other users or with more capabilities: names from "
-				   "JIT maps, of deleted files, and all names in containers" },
+				   "of processes of other users or with more capabilities: names "
+				   "from JIT maps, of deleted files, and all names in containers" },
 	[PRIVILEGE_DAC_READ_SEARCH] = { "CAP_DAC_READ_SEARCH", HEALTH_WARN,
-					"names from files and JIT maps that only their owner may read" },
+					"names from files and JIT maps that only their owner may "
+					"read" },
 	[PRIVILEGE_CHECKPOINT_RESTORE] = { "CAP_CHECKPOINT_RESTORE", HEALTH_WARN,
-					   "names from shared libraries that were deleted or replaced "
-					   "while in use" },
+					   "names from shared libraries that were deleted or "
+					   "replaced while in use" },
 	[PRIVILEGE_SYSLOG] = { "CAP_SYSLOG", HEALTH_WARN, "names of kernel functions" },
 };
 
@@ -41,7 +47,8 @@ void health_capability(const struct health_world *w, struct health_finding *f, i
 		health_ok(f, "effective");
 		return;
 	}
-	snprintf(cure, sizeof(cure), "run as root, or add %s to the unit's or container's capabilities",
+	snprintf(cure, sizeof(cure),
+		 "run as root, or add %s to the unit's or container's capabilities",
 		 capabilities[argument].name);
 	health_bad(f, capabilities[argument].without, capabilities[argument].lost, cure, "missing");
 }
@@ -73,7 +80,8 @@ void health_kernel_names(const struct health_world *w, struct health_finding *f,
 	health_read_number(w->roots.proc, "sys/kernel/kptr_restrict", &restrict_level);
 	if (err)
 		health_bad(f, HEALTH_WARN, "names of kernel functions",
-			   err == -ENOENT ? "run a kernel with CONFIG_KALLSYMS=y" : "make it readable",
+			   err == -ENOENT ? "run a kernel with CONFIG_KALLSYMS=y"
+					  : "make it readable",
 			   "%s/kallsyms: %s", w->roots.proc, strerror(-err));
 	else if (shows)
 		health_ok(f, "kallsyms shows addresses (kptr_restrict = %d)", (int)restrict_level);
@@ -129,15 +137,18 @@ static uint64_t online_cpus(const struct health_world *w)
 
 void health_open_files(const struct health_world *w, struct health_finding *f, int argument)
 {
-	uint64_t cpus = online_cpus(w), need = cpus + OWN_FILES, limit[2];
+	static const char cure[] = "ulimit -n 4096, or LimitNOFILE=4096 in the unit";
+	uint64_t cpus = online_cpus(w), need = cpus + USUAL_FILES, limit[2];
 
 	if (read_limit(w, "Max open files", limit))
-		health_bad(f, HEALTH_NOTE, "not known", "mount /proc", "%s/self/limits cannot be read",
-			   w->roots.proc);
-	else if (limit[0] < need)
-		health_bad(f, HEALTH_FAIL, "all: there is a perf event for each CPU",
-			   "ulimit -n 4096, or LimitNOFILE=4096 in the unit",
+		health_bad(f, HEALTH_NOTE, "not known", "mount /proc",
+			   "%s/self/limits cannot be read", w->roots.proc);
+	else if (limit[0] < cpus + LEAST_FILES)
+		health_bad(f, HEALTH_FAIL, "all: there is a perf event for each CPU", cure,
 			   "%" PRIu64 ", with %" PRIu64 " CPUs", limit[0], cpus);
+	else if (limit[0] < need)
+		health_bad(f, HEALTH_WARN, "names, metrics and stored profiles at busy times", cure,
+			   "%" PRIu64 ", about %" PRIu64 " are needed", limit[0], need);
 	else
 		health_ok(f, "%" PRIu64 ", about %" PRIu64 " are needed", limit[0], need);
 }
@@ -151,13 +162,14 @@ void health_memlock(const struct health_world *w, struct health_finding *f, int 
 	else if (health_has_capability(w, NUMBER_CAP_SYS_RESOURCE))
 		health_ok(f, "sonde raises it by itself (CAP_SYS_RESOURCE)");
 	else if (read_limit(w, "Max locked memory", limit))
-		health_bad(f, HEALTH_NOTE, "not known", "mount /proc", "%s/self/limits cannot be read",
-			   w->roots.proc);
+		health_bad(f, HEALTH_NOTE, "not known", "mount /proc",
+			   "%s/self/limits cannot be read", w->roots.proc);
 	else if (limit[1] == UINT64_MAX)
 		health_ok(f, "unlimited");
 	else
 		health_bad(f, HEALTH_FAIL, "all: before 5.11, BPF maps count as locked memory",
-			   "ulimit -l unlimited, LimitMEMLOCK=infinity in the unit, or CAP_SYS_RESOURCE",
+			   "ulimit -l unlimited, LimitMEMLOCK=infinity in the unit, or "
+			   "CAP_SYS_RESOURCE",
 			   "%" PRIu64 " KiB", limit[1] / 1024);
 }
 
@@ -170,16 +182,19 @@ void health_pid_namespace(const struct health_world *w, struct health_finding *f
 	snprintf(path, sizeof(path), "%s/self/ns/pid", w->roots.proc);
 	n = readlink(path, link, sizeof(link) - 1);
 	if (n < 0) {
-		health_bad(f, HEALTH_NOTE, "not known", "mount /proc", "%s: %s", path, strerror(errno));
+		health_bad(f, HEALTH_NOTE, "not known", "mount /proc", "%s: %s", path,
+			   strerror(errno));
 		return;
 	}
 	link[n] = 0;
 	if (strcmp(link, first) == 0)
 		health_ok(f, "the host's");
 	else
-		health_bad(f, HEALTH_WARN,
-			   "names that need /proc: the kernel tells process numbers of the host, and "
-			   "this /proc has others",
-			   "run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: true)",
-			   "not the host's: %s", link);
+		health_bad(
+			f, HEALTH_WARN,
+			"names that need /proc: the kernel tells process numbers of the host, and "
+			"this /proc has others",
+			"run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: "
+			"true)",
+			"not the host's: %s", link);
 }

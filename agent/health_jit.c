@@ -29,9 +29,10 @@ static const struct runtime {
 		.executables = { "java" },
 		.wanted = { "-XX:+PreserveFramePointer" },
 		.variables = { "JAVA_TOOL_OPTIONS=", "JDK_JAVA_OPTIONS=", "_JAVA_OPTIONS=" },
-		.lost = "what is below compiled Java code on the stack: HotSpot keeps no frame pointers",
-		.cure = "start with -XX:+PreserveFramePointer; for names: jcmd PID Compiler.perfmap, "
-			"or -XX:+DumpPerfMapAtExit (JDK 17 and newer)",
+		.lost = "what is below compiled Java code on the stack: HotSpot keeps no frame "
+			"pointers",
+		.cure = "start with -XX:+PreserveFramePointer; for names: jcmd PID "
+			"Compiler.perfmap, or -XX:+DumpPerfMapAtExit (JDK 17 and newer)",
 	},
 	[HEALTH_JIT_NODE] = {
 		.name = "node",
@@ -149,7 +150,7 @@ void health_jit(const struct health_world *w, struct health_finding *f, int argu
 	else if (t.without == 0)
 		health_ok(f, "%u %s processes, all with %s", t.seen, r->name, r->wanted[0]);
 	else
-		health_bad(f, HEALTH_NOTE, r->lost, r->cure, "%u of %u %s processes without %s (pid %s%s)",
-			   t.without, t.seen, r->name, r->wanted[0], t.pids,
-			   t.without > MAX_SHOWN ? ", ..." : "");
+		health_bad(f, HEALTH_NOTE, r->lost, r->cure,
+			   "%u of %u %s processes without %s (pid %s%s)", t.without, t.seen,
+			   r->name, r->wanted[0], t.pids, t.without > MAX_SHOWN ? ", ..." : "");
 }

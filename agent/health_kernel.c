@@ -44,7 +44,8 @@ static const char *bpf_cure(const struct health_world *w)
 	if (w->map_create == -ENOSYS || w->map_create == -EINVAL)
 		return "run a kernel with CONFIG_BPF_SYSCALL=y";
 	if (!health_has_privilege(w, PRIVILEGE_BPF))
-		return "run as root, or with CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8)";
+		return "run as root, or with CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before Linux "
+		       "5.8)";
 	if (health_kernel_is_before(w, 5, 11))
 		return "raise the limit of locked memory: ulimit -l unlimited, or "
 		       "LimitMEMLOCK=infinity in the unit";
@@ -74,12 +75,15 @@ void health_lockdown(const struct health_world *w, struct health_finding *f, int
 	if (health_read_line(w->roots.sys, "kernel/security/lockdown", line, sizeof(line)))
 		health_ok(f, "none (the kernel or this mount of securityfs has no lockdown file)");
 	else if (strstr(line, "[confidentiality]"))
-		health_bad(f, HEALTH_FAIL, "all: BPF programs and perf events may not read the kernel",
-			   "boot with lockdown=integrity, or without lockdown= (Secure Boot may set it)",
+		health_bad(f, HEALTH_FAIL,
+			   "all: BPF programs and perf events may not read the kernel",
+			   "boot with lockdown=integrity, or without lockdown= (Secure Boot may "
+			   "set it)",
 			   "confidentiality");
 	else
-		health_ok(f, "%s", strstr(line, "[integrity]") ? "integrity, which does not hinder sonde"
-							       : "none");
+		health_ok(f, "%s",
+			  strstr(line, "[integrity]") ? "integrity, which does not hinder sonde"
+						      : "none");
 }
 
 void health_user_stacks(const struct health_world *w, struct health_finding *f, int argument)
@@ -89,8 +93,9 @@ void health_user_stacks(const struct health_world *w, struct health_finding *f, 
 	health_read_line(w->roots.proc, "sys/kernel/osrelease", release, sizeof(release));
 	health_read_line(w->roots.proc, "sys/kernel/version", version, sizeof(version));
 	if (kernel_user_reads_may_hang(release, version))
-		health_bad(f, HEALTH_WARN, "stacks of user code: kernel stacks and the function that "
-					   "was interrupted remain",
+		health_bad(f, HEALTH_WARN,
+			   "stacks of user code: kernel stacks and the function that was "
+			   "interrupted remain",
 			   "update to 6.1.36, 6.3.10, 6.4 or newer",
 			   "reading user memory in an interrupt may hang kernel %s", release);
 	else

@@ -29,8 +29,8 @@ static const char *perf_cure(const struct health_world *w)
 	if (!health_has_privilege(w, PRIVILEGE_PERFMON))
 		return "run as root, or with CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8)";
 	if (paranoid_level(w) > 2)
-		return "sysctl kernel.perf_event_paranoid=2: this distribution's kernel refuses even "
-		       "CAP_PERFMON above that";
+		return "sysctl kernel.perf_event_paranoid=2: this distribution's kernel refuses "
+		       "even CAP_PERFMON above that";
 	return "allow perf_event_open in the container's seccomp profile or security module";
 }
 
@@ -73,7 +73,8 @@ void health_pmu(const struct health_world *w, struct health_finding *f, int argu
 			   strerror(-w->perf_hardware));
 	else
 		health_bad(f, HEALTH_NOTE,
-			   "weights in CPU cycles, and samples inside code that runs with interrupts off",
+			   "weights in CPU cycles, and samples inside code that runs with "
+			   "interrupts off",
 			   "in a VM, let the hypervisor show its PMU (QEMU: -cpu host,pmu=on)",
 			   "none (%s): sampling by the CPU clock instead",
 			   strerror(-w->perf_hardware));
@@ -90,26 +91,29 @@ void health_nmi_watchdog(const struct health_world *w, struct health_finding *f,
 		health_ok(f, "on, but without a hardware counter to hold");
 	else
 		health_bad(f, HEALTH_NOTE,
-			   "one hardware counter of each CPU: beside perf or other tools, counters may "
-			   "have to take turns",
+			   "one hardware counter of each CPU: beside perf or other tools, counters "
+			   "may have to take turns",
 			   "sysctl kernel.nmi_watchdog=0", "on");
 }
 
 void health_sample_rate(const struct health_world *w, struct health_finding *f, int argument)
 {
-	static const char cure[] = "sysctl kernel.perf_event_max_sample_rate=100000; the kernel lowers "
-				   "it by itself when its interrupts take long (dmesg tells)";
+	static const char cure[] =
+		"sysctl kernel.perf_event_max_sample_rate=100000; the kernel lowers it by itself "
+		"when its interrupts take long (dmesg tells)";
 	int64_t rate;
 
 	if (health_read_number(w->roots.proc, "sys/kernel/perf_event_max_sample_rate", &rate))
 		health_bad(f, HEALTH_NOTE, "not known", "mount /proc",
-			   "%s/sys/kernel/perf_event_max_sample_rate cannot be read", w->roots.proc);
+			   "%s/sys/kernel/perf_event_max_sample_rate cannot be read",
+			   w->roots.proc);
 	else if (rate < USUAL_HZ)
 		health_bad(f, HEALTH_WARN, "sampling at 99 Hz: the limit is used instead", cure,
 			   "%" PRId64 " samples per second and CPU", rate);
 	else if (rate < KERNEL_MAX_RATE)
 		health_bad(f, HEALTH_NOTE, "faster sampling than that", cure,
-			   "%" PRId64 " samples per second and CPU, below the kernel's default", rate);
+			   "%" PRId64 " samples per second and CPU, below the kernel's default",
+			   rate);
 	else
 		health_ok(f, "%" PRId64 " samples per second and CPU", rate);
 }
@@ -124,10 +128,11 @@ void health_cpu_time(const struct health_world *w, struct health_finding *f, int
 	else if (percent == 0 || percent >= 100)
 		health_ok(f, "none: the kernel does not slow sampling down");
 	else if (percent < LOW_PERCENT)
-		health_bad(f, HEALTH_NOTE, "samples, when a stack takes long: the kernel slows sampling "
-					   "down early",
-			   "sysctl kernel.perf_cpu_time_max_percent=25",
-			   "%" PRId64 " %% of a CPU", percent);
+		health_bad(f, HEALTH_NOTE,
+			   "samples, when a stack takes long: the kernel slows sampling down early",
+			   "sysctl kernel.perf_cpu_time_max_percent=25", "%" PRId64 " %% of a CPU",
+			   percent);
 	else
-		health_ok(f, "%" PRId64 " %% of a CPU, then the kernel slows sampling down", percent);
+		health_ok(f, "%" PRId64 " %% of a CPU, then the kernel slows sampling down",
+			  percent);
 }

@@ -108,8 +108,8 @@ bool health_has_capability(const struct health_world *w, int number)
 
 bool health_has_privilege(const struct health_world *w, enum privilege p)
 {
-	bool stands_in = p == PRIVILEGE_BPF || p == PRIVILEGE_PERFMON ||
-			 p == PRIVILEGE_CHECKPOINT_RESTORE;
+	bool stands_in =
+		p == PRIVILEGE_BPF || p == PRIVILEGE_PERFMON || p == PRIVILEGE_CHECKPOINT_RESTORE;
 
 	return health_has_capability(w, numbers[p]) ||
 	       (stands_in && health_has_capability(w, NUMBER_CAP_SYS_ADMIN));

@@ -64,8 +64,10 @@ void health_cgroups(const struct health_world *w, struct health_finding *f, int 
 	int err = read_mounts(w, &m);
 
 	if (m.cgroup1 && m.cgroup2)
-		health_ok(f, "hybrid: a process's v2 group, or where that is the root, its v1 group of "
-			     "the pids controller");
+		health_ok(
+			f,
+			"hybrid: a process's v2 group, or where that is the root, its v1 group of "
+			"the pids controller");
 	else if (m.cgroup2)
 		health_ok(f, "v2");
 	else if (m.cgroup1)
@@ -97,9 +99,10 @@ void health_debug_files(const struct health_world *w, struct health_finding *f, 
 	if (has_entry(path))
 		health_ok(f, "%s has some", path);
 	else
-		health_bad(f, HEALTH_NOTE,
-			   "names of functions that stripped files do not export: module!sub_<start> "
-			   "stands for them",
-			   "install debug symbols of what matters (Debian: PACKAGE-dbgsym or -dbg)",
-			   "none in %s", path);
+		health_bad(
+			f, HEALTH_NOTE,
+			"names of functions that stripped files do not export: module!sub_<start> "
+			"stands for them",
+			"install debug symbols of what matters (Debian: PACKAGE-dbgsym or -dbg)",
+			"none in %s", path);
 }

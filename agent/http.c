@@ -41,14 +41,16 @@ struct endpoint {
 
 static void endpoint_v4(struct endpoint *e, struct in_addr host, uint16_t port)
 {
-	e->v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
+	e->v4 = (struct sockaddr_in){ .sin_family = AF_INET,
+				      .sin_port = htons(port),
 				      .sin_addr = host };
 	e->size = sizeof(e->v4);
 }
 
 static void endpoint_v6(struct endpoint *e, struct in6_addr host, uint16_t port)
 {
-	e->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(port),
+	e->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+				       .sin6_port = htons(port),
 				       .sin6_addr = host };
 	e->size = sizeof(e->v6);
 }
@@ -189,12 +191,11 @@ static int start(struct http_server *s, int fd)
 {
 	const union MHD_DaemonInfo *info;
 
-	s->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, s,
-				     MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
-				     MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS,
-				     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS,
-				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-				     MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET,
+		(MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END);
 	if (!s->daemon) {
 		close(fd);
 		return -ENOMEM;
@@ -211,8 +212,10 @@ static void explain(int err, const char *address, char *reason, size_t size)
 	const char *cure = "";
 
 	if (err == -EINVAL) {
-		snprintf(reason, size, "'%s' is no address to listen on, such as 127.0.0.1:9464, "
-				       "[::1]:9464 or :9464", address);
+		snprintf(reason, size,
+			 "'%s' is no address to listen on, such as 127.0.0.1:9464, [::1]:9464 or "
+			 ":9464",
+			 address);
 		return;
 	}
 	if (err == -EADDRINUSE)

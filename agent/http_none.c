@@ -11,8 +11,10 @@
 int http_open(const char *address, const struct http_route *routes, void *context,
 	      struct http_server **ret_server, char *reason, size_t reason_size)
 {
-	snprintf(reason, reason_size, "cannot listen on %s: the static program has no HTTP server; "
-				      "install the dynamic one", address);
+	snprintf(reason, reason_size,
+		 "cannot listen on %s: the static program has no HTTP server; --listen off, or use "
+		 "the dynamic one",
+		 address);
 	return -ENOSYS;
 }
 

@@ -112,7 +112,7 @@ static void write_line(enum log_level level, const char *message, uint32_t left_
 	if (left_out)
 		buf_printf(&line, " (%" PRIu32 " more like this were left out before)", left_out);
 	buf_put_byte(&line, '\n');
-	/* One write, so that lines of several writers do not mix. There is nobody to tell if it fails. */
+	/* One write: lines of several writers do not mix. Nobody is left to tell if it fails. */
 	if (!buf_error(&line))
 		file_write_all(STDERR_FILENO, line.data, line.len);
 	buf_fini(&line);

@@ -37,10 +37,14 @@ static int fail_value(const struct parser *p, const struct option_row *row, cons
 static int check_bounds(const struct parser *p, const struct option_row *row, double value,
 			const char *text)
 {
+	bool is_time = row->type == OPTION_DURATION;
+	double scale = is_time ? 1e9 : 1;
+	const char *unit = is_time ? "s" : "";
+
 	if (row->min == row->max || (value >= row->min && value <= row->max))
 		return 0;
-	snprintf(p->reason, p->reason_size, "%s%s: %s is out of range, %g to %g is allowed",
-		 p->dashes, row->name, text, row->min, row->max);
+	snprintf(p->reason, p->reason_size, "%s%s: %s is out of range, %g%s to %g%s is allowed",
+		 p->dashes, row->name, text, row->min / scale, unit, row->max / scale, unit);
 	return -EINVAL;
 }
 

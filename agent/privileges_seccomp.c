@@ -18,35 +18,39 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* clang-format off */
 static const char *const allowed[] = {
 	/* the loop */
-	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "poll", "ppoll",
-	"pselect6", "select", "signalfd4", "timerfd_create", "timerfd_gettime", "timerfd_settime",
+	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2",
+	"poll", "ppoll", "pselect6", "select", "signalfd4", "timerfd_create", "timerfd_gettime",
+	"timerfd_settime",
 	/* time */
 	"clock_getres", "clock_gettime", "clock_nanosleep", "gettimeofday", "nanosleep", "time",
 	/* files of targets, /proc, the store and its catalogue */
 	"access", "close", "close_range", "dup", "dup3", "faccessat", "faccessat2", "fadvise64",
-	"fallocate", "fchdir", "fchmod", "fchmodat", "fchown", "fcntl", "fdatasync", "flock", "fstat",
-	"fstatfs", "fsync", "ftruncate", "getcwd", "getdents64", "lseek", "lstat", "mkdir", "mkdirat",
-	"newfstatat", "open", "openat", "openat2", "pread64", "preadv", "pwrite64", "pwritev", "read",
-	"readahead", "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "rmdir",
-	"sendfile", "stat", "statfs", "statx", "sync_file_range", "umask", "unlink", "unlinkat",
-	"utimensat", "write", "writev",
+	"fallocate", "fchdir", "fchmod", "fchmodat", "fchown", "fcntl", "fdatasync", "flock",
+	"fstat", "fstatfs", "fsync", "ftruncate", "getcwd", "getdents64", "lseek", "lstat",
+	"mkdir", "mkdirat", "newfstatat", "open", "openat", "openat2", "pread64", "preadv",
+	"pwrite64", "pwritev", "read", "readahead", "readlink", "readlinkat", "readv", "rename",
+	"renameat", "renameat2", "rmdir", "sendfile", "stat", "statfs", "statx", "sync_file_range",
+	"umask", "unlink", "unlinkat", "utimensat", "write", "writev",
 	/* memory */
 	"brk", "madvise", "mincore", "mremap", "munmap", "membarrier",
 	/* sockets that exist: the server, notifications, uploads; new ones: see limited[] */
-	"accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen", "recvfrom",
-	"recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown", "socketpair",
+	"accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
+	"recvfrom", "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt",
+	"shutdown", "socketpair",
 	/* CPUs that come, see limited[] for what is done to an event */
 	"perf_event_open",
 	/* itself: who it is, its threads, its end */
 	"capget", "exit", "exit_group", "futex", "get_robust_list", "getegid", "geteuid", "getgid",
 	"getpid", "getppid", "getrandom", "getrlimit", "getrusage", "gettid", "getuid", "getcpu",
-	"pipe2", "prlimit64", "restart_syscall", "rseq", "rt_sigaction", "rt_sigpending",
+	"pipe2", "restart_syscall", "rseq", "rt_sigaction", "rt_sigpending",
 	"rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "sched_getaffinity", "sched_getparam",
-	"sched_getscheduler", "sched_setaffinity", "sched_yield", "set_robust_list", "set_tid_address",
-	"sigaltstack", "sysinfo", "times", "uname",
+	"sched_getscheduler", "sched_setaffinity", "sched_yield", "set_robust_list",
+	"set_tid_address", "sigaltstack", "sysinfo", "times", "uname",
 };
+/* clang-format on */
 
 /* Calls that are allowed only if (argument & mask) == value. */
 static const struct {
@@ -72,6 +76,7 @@ static const struct {
 	{ "mprotect", 1, PROT_EXEC, 0 },
 	/* threads, but no processes */
 	{ "clone", 0, CLONE_THREAD, CLONE_THREAD },
+	{ "prlimit64", 0, ~0ULL, 0 }, /* its own limits */
 	{ "prctl", 0, ~0ULL, PR_SET_NAME },
 	{ "prctl", 0, ~0ULL, PR_CAPBSET_READ },
 	{ "prctl", 0, ~0ULL, PR_GET_NO_NEW_PRIVS },

@@ -45,7 +45,8 @@ void map_fini(struct map *m)
 	free(m->used);
 	free(m->keys);
 	free(m->vals);
-	map_init(m, m->key_size, m->val_size, m->max_entries);
+	m->used = m->keys = m->vals = NULL;
+	m->count = m->cap = 0;
 }
 
 void map_clear(struct map *m)

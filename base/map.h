@@ -26,6 +26,7 @@ struct map {
 
 /* Sets up an empty map; allocates nothing yet. val_size may be 0 (a set). */
 void map_init(struct map *m, size_t key_size, size_t val_size, size_t max_entries);
+/* Empty again, and usable; also for a map that is all zero. */
 void map_fini(struct map *m);
 
 /* Drops all entries, keeps the memory. */

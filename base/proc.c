@@ -10,7 +10,8 @@
 #include "base/file.h"
 #include "base/parse.h"
 
-enum { START_FIELD = 22, MAX_STAT_BYTES = 8192 };
+/* A process in many groups on many CPUs has a long status. */
+enum { START_FIELD = 22, MAX_STAT_BYTES = 8192, MAX_STATUS_BYTES = 1 << 20 };
 
 int proc_stat_start_ticks(const char *text, size_t len, uint64_t *ret_ticks)
 {
@@ -54,7 +55,7 @@ int proc_is_process(const char *proc_root, uint32_t pid)
 	int err;
 
 	snprintf(path, sizeof(path), "%s/%u/status", proc_root, pid);
-	buf_init(&text, MAX_STAT_BYTES);
+	buf_init(&text, MAX_STATUS_BYTES);
 	err = file_read_path(path, &text);
 	p = err ? NULL : buf_cstr(&text);
 	p = p ? strstr(p, key) : NULL;

@@ -39,10 +39,17 @@
 	X(TRUNCATED_READ, "truncated_read", "user stack memory not readable") \
 	X(TRUNCATED_FRAME, "truncated_frame", "frame pointer does not lead up the stack") \
 	X(TRUNCATED_CODE, "truncated_code", "return address outside executable mappings") \
+	X(TRUNCATED_RULE, "truncated_rule", "unwind rule that is not supported") \
+	X(TRUNCATED_REGISTER, "truncated_register", "unwind rule needs a register that is lost") \
+	X(TRUNCATED_STUCK, "truncated_stuck", "unwind rule does not lead up the stack") \
 	X(NO_USER_STACK, "no_user_stack", "kernel-mode sample without mapped user code") \
 	X(NO_MAPPING, "no_mapping", "user-mode sample with its pc in no mapping") \
 	X(VMA_BUSY, "vma_busy", "mappings changed during the look-up") \
 	X(KERNEL_STACK_ERROR, "kernel_stack_error", "kernel stack not readable") \
+	/* How frames were unwound: these count frames, not samples. */ \
+	X(FRAMES_BY_TABLE, "frames_by_table", "frames unwound by an unwind table") \
+	X(FRAMES_BY_POINTER, "frames_by_pointer", "frames unwound by the frame pointer") \
+	X(FRAMES_NO_TABLE, "frames_no_table", "of these, in files whose table was not loaded yet") \
 	/* Facts that could not be sent now; the next sample tries again. */ \
 	X(FACT_RETRY, "fact_retry", "process, thread or cgroup record refused") \
 	X(FILE_RETRY, "file_retry", "file record refused") \
@@ -86,6 +93,9 @@ enum sonde_frame_tag {
 	X(TRUNCATED_READ, "[truncated: stack not readable]") \
 	X(TRUNCATED_FRAME, "[truncated: broken frame]") \
 	X(TRUNCATED_CODE, "[truncated: not code]") \
+	X(TRUNCATED_RULE, "[truncated: unwind rule]") \
+	X(TRUNCATED_REGISTER, "[truncated: register lost]") \
+	X(TRUNCATED_STUCK, "[truncated: stack does not move]") \
 	X(NO_USER_STACK, "[no user stack]") \
 	X(NO_MAPPING, "[no mapping]") \
 	X(VMA_BUSY, "[vma busy]")
@@ -185,6 +195,72 @@ struct sonde_file {
 	char names[SONDE_MAX_PATH_BYTES + SONDE_MAX_NAME]; /* dentry names, file first */
 };
 
+/* ---- unwind tables ---- */
+
+/* How the canonical frame address (CFA: the caller's stack pointer) is found. */
+enum sonde_cfa {
+	SONDE_CFA_NONE,        /* no unwind data covers this code: the frame pointer is tried */
+	SONDE_CFA_UNSUPPORTED, /* there is some, but beyond what is handled */
+	SONDE_CFA_END,         /* the outermost frame */
+	SONDE_CFA_SP,          /* sp + off */
+	SONDE_CFA_FP,          /* fp + off */
+	SONDE_CFA_SP_DEREF,    /* *(sp + off) + add */
+	SONDE_CFA_FP_DEREF,    /* *(fp + off) + add */
+	SONDE_CFA_REG,         /* DWARF register `reg` + off */
+	SONDE_CFA_PLT,         /* sp + off + ((pc & 15) >= add ? 8 : 0) */
+	SONDE_CFA_SIGNAL,      /* registers in the ucontext at sp + off */
+};
+
+enum sonde_fp {
+	SONDE_FP_SAME,      /* unchanged */
+	SONDE_FP_UNDEFINED, /* lost */
+	SONDE_FP_AT_CFA,    /* at CFA + fp_off */
+	SONDE_FP_AT_FP,     /* at fp + fp_off */
+};
+
+/* The return address is at CFA - 8 wherever there is a CFA. */
+struct sonde_rule {
+	__u8 cfa;
+	__u8 fp;
+	__u8 reg;
+	__u8 pad;
+	__s32 off;
+	__s32 add;
+	__s32 fp_off;
+};
+
+/*
+ * Rows: low 16 bits of the file offset, and the number of a rule; ascending within a page of 64
+ * KiB of the file, whose first row is at 0. `unwind_rows` is one large array in elements of
+ * SONDE_ROWS_PER_ELEMENT; the rows of a page lie together in one element.
+ */
+#define SONDE_PAGE_SHIFT 16
+#define SONDE_ROWS_PER_ELEMENT (1u << 20)
+#define SONDE_SEARCH_STEPS 17 /* a page has at most 65536 rows */
+#define SONDE_MAX_RULES 65536
+
+struct sonde_row {
+	__u16 pc_low;
+	__u16 rule;
+};
+
+struct sonde_page_key {
+	__u64 file; /* file id, or SONDE_FRAME_VDSO */
+	__u64 page; /* file offset >> SONDE_PAGE_SHIFT */
+};
+
+struct sonde_page {
+	__u32 first; /* row number */
+	__u32 count;
+};
+
+/* `files`: what user space has done about a file. */
+enum sonde_file_state {
+	SONDE_FILE_ASKED = 1, /* no answer yet */
+	SONDE_FILE_NO_TABLE,  /* it has no unwind data: frame pointers */
+	SONDE_FILE_TABLE,     /* its pages are there */
+};
+
 /* ---- maps ---- */
 
 enum sonde_kind {
@@ -260,6 +336,10 @@ _Static_assert(__builtin_offsetof(struct sonde_cgroup, names) == 32, "abi");
 _Static_assert(__builtin_offsetof(struct sonde_file, names) == 88, "abi");
 _Static_assert(sizeof(struct sonde_count_key) == 48, "abi");
 _Static_assert(sizeof(struct sonde_overflow_key) == 16, "abi");
+_Static_assert(sizeof(struct sonde_rule) == 16, "abi");
+_Static_assert(sizeof(struct sonde_row) == 4, "abi");
+_Static_assert(sizeof(struct sonde_page_key) == 16, "abi");
+_Static_assert(sizeof(struct sonde_page) == 8, "abi");
 _Static_assert(sizeof(struct sonde_settings) == 48, "abi");
 
 #endif

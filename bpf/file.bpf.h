@@ -99,15 +99,16 @@ static __always_inline void file_names(struct sonde_file *record, struct file *f
 	record->name_count = count;
 }
 
-static __always_inline void file_send(struct walk_state *s, struct file *file, __u64 id,
-				      __u64 vm_start, __u64 vm_end)
+/* Announces a file unless that was done; returns its enum sonde_file_state. */
+static __always_inline __u64 file_send(struct walk_state *s, struct file *file, __u64 id,
+				       __u64 vm_start, __u64 vm_end)
 {
 	struct sonde_file *record = &s->file_record;
-	__u8 asked = 1;
+	__u8 asked = SONDE_FILE_ASKED, *state = bpf_map_lookup_elem(&files, &id);
 	__u64 size;
 
-	if (bpf_map_lookup_elem(&files, &id))
-		return;
+	if (state)
+		return *state;
 	record->head.type = SONDE_RECORD_FILE;
 	record->head.id = id;
 	record->dev = s->identity.dev;
@@ -126,6 +127,7 @@ static __always_inline void file_send(struct walk_state *s, struct file *file, _
 	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_FORCE_WAKEUP) ||
 	    bpf_map_update_elem(&files, &id, &asked, BPF_ANY))
 		count_one(s->context, SONDE_COUNT_FILE_RETRY);
+	return SONDE_FILE_ASKED;
 }
 
 #endif

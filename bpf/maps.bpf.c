@@ -2,6 +2,9 @@
 /* The shared maps and settings, defined; see maps.bpf.h. */
 #include "bpf/state.bpf.h"
 
+struct unwind_rows_map unwind_rows SEC(".maps");
+struct unwind_pages_map unwind_pages SEC(".maps");
+struct unwind_rules_map unwind_rules SEC(".maps");
 struct ring_map ring SEC(".maps");
 struct counts_map counts_0 SEC(".maps");
 struct counts_map counts_1 SEC(".maps");

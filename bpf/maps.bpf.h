@@ -52,7 +52,7 @@ struct seen_facts_map {
 	__type(value, __u8);
 };
 
-/* Files asked for; user space removes an entry to be asked again. */
+/* enum sonde_file_state; user space removes an entry to be asked again. */
 struct files_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -81,6 +81,32 @@ struct totals_map {
 	__type(value, struct sonde_totals);
 };
 
+/* Filled by user space through a mapping; the number of elements is set before loading. */
+struct unwind_rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 4);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, SONDE_ROWS_PER_ELEMENT * sizeof(struct sonde_row));
+};
+
+struct unwind_pages_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct sonde_page_key);
+	__type(value, struct sonde_page);
+};
+
+struct unwind_rules_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SONDE_MAX_RULES);
+	__type(key, __u32);
+	__type(value, struct sonde_rule);
+};
+
+extern struct unwind_rows_map unwind_rows SEC(".maps");
+extern struct unwind_pages_map unwind_pages SEC(".maps");
+extern struct unwind_rules_map unwind_rules SEC(".maps");
 extern struct ring_map ring SEC(".maps");
 extern struct counts_map counts_0 SEC(".maps");
 extern struct counts_map counts_1 SEC(".maps");

@@ -23,6 +23,22 @@ static __always_inline void regs_load(struct walk_state *s, const struct arch_re
 	s->pc = regs->ip;
 	s->sp = regs->sp;
 	s->fp = regs->bp;
+	s->gprs[0] = regs->ax;
+	s->gprs[1] = regs->dx;
+	s->gprs[2] = regs->cx;
+	s->gprs[3] = regs->bx;
+	s->gprs[4] = regs->si;
+	s->gprs[5] = regs->di;
+	s->gprs[6] = regs->bp;
+	s->gprs[7] = regs->sp;
+	s->gprs[8] = regs->r8;
+	s->gprs[9] = regs->r9;
+	s->gprs[10] = regs->r10;
+	s->gprs[11] = regs->r11;
+	s->gprs[12] = regs->r12;
+	s->gprs[13] = regs->r13;
+	s->gprs[14] = regs->r14;
+	s->gprs[15] = regs->r15;
 }
 
 #elif defined(__TARGET_ARCH_arm64)

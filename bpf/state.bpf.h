@@ -25,7 +25,12 @@ struct vma {
 	__u64 file;    /* file id, SONDE_FRAME_ANON or SONDE_FRAME_VDSO */
 	__u64 delta;   /* address + delta = offset in the file (or in the vDSO) */
 	__u64 is_code; /* mapped executable */
+	__u64 state;   /* enum sonde_file_state of the file, 0 if there is none */
 };
+
+/* DWARF register numbers: how unwind rules name registers. */
+#define DWARF_REGISTERS 16
+
 
 struct file_identity {
 	__u64 dev;
@@ -51,6 +56,10 @@ struct walk_state {
 	__u64 pc; /* the address to look up */
 	__u64 sp;
 	__u64 fp;
+	__u64 regs_known; /* gprs[] hold this frame's registers: only so after an interrupt */
+	__u64 fp_known;
+	__u64 gprs[DWARF_REGISTERS];
+	struct sonde_rule rule; /* of the frame at hand */
 	__u64 hash;
 	__u64 bound_to_process; /* some frame means something in this process only */
 

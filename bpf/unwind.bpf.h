@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The walk up a user stack: by frame pointers.
+ * The walk up a user stack: by unwind tables where a file has one, else by frame pointers.
  *
  * A bounded loop calls one *global* function for each frame: the verifier checks a global
  * function once, not once for each turn (27,000 instructions in place of 220,000). Global
  * functions take scalars only on 5.10, so the state lives in a per-CPU map.
  *
- * Rules: the interrupted pc is looked up as it is, return addresses minus one. A frame pointer
- * of 0 is the outermost frame: a whole stack. The pointer must lead up the stack, be aligned, and
- * each return address must lie in an executable mapping; else the walk ends with a marker
- * frame, and no guess is kept.
+ * Rules: the interrupted pc is looked up as it is (also the one below a signal handler), return
+ * addresses minus one. By frame pointer: 0 is the outermost frame, a whole stack; else the
+ * pointer must lead up the stack and be aligned. Each return address must lie in an
+ * executable mapping. Whatever does not hold ends the walk with a marker frame: no guess is kept.
  */
 #ifndef BPF_UNWIND_BPF_H
 #define BPF_UNWIND_BPF_H
 
+#include "bpf/rules.bpf.h"
 #include "bpf/vma.bpf.h"
 
 static __always_inline void push_frame(struct walk_state *s, __u64 file, __u64 off)
@@ -50,14 +51,18 @@ static __always_inline int vma_cached(struct walk_state *s)
 	found = vma_find(s->context);
 	if (found != VMA_FOUND)
 		return found;
-	s->cache[s->cache_next & (VMA_CACHE_SIZE - 1)] = s->vma;
-	s->cache_next++;
+	s->vma.state = 0;
 	if (s->vma.file & SONDE_FILE_ID_BIT && s->vma.is_code) {
 		/* s->node[0] is still the VMA that vma_find verified. */
 		struct vm_area_struct *vma = (struct vm_area_struct *)s->node[0];
 
-		file_send(s, BPF_CORE_READ(vma, vm_file), s->vma.file, s->vma.start, s->vma.end);
+		s->vma.state = file_send(s, BPF_CORE_READ(vma, vm_file), s->vma.file,
+					 s->vma.start, s->vma.end);
 	}
+	if (s->vma.file == SONDE_FRAME_VDSO)
+		s->vma.state = SONDE_FILE_TABLE;
+	s->cache[s->cache_next & (VMA_CACHE_SIZE - 1)] = s->vma;
+	s->cache_next++;
 	return VMA_FOUND;
 }
 
@@ -88,34 +93,78 @@ static __always_inline bool push_pc(struct walk_state *s)
 	return true;
 }
 
+/* The caller by the frame pointer. */
+static __always_inline enum step_result pointer_apply(struct walk_state *s)
+{
+	__u64 *saved = s->node; /* scratch by now */
+
+	if (!s->fp_known)
+		return STEP_REGISTER;
+	if (s->fp == 0)
+		return STEP_END;
+	if (s->fp < s->sp || (s->fp & 7))
+		return STEP_POINTER; /* does not lead up the stack */
+	if (bpf_probe_read_user(saved, 2 * sizeof(__u64), (void *)s->fp))
+		return STEP_READ;
+	s->regs_known = 0;
+	s->sp = s->fp + 2 * sizeof(__u64);
+	s->fp = saved[0];
+	s->pc = saved[1] - 1;
+	return saved[1] ? STEP_CALLER : STEP_END;
+}
+
+/* Marks how a walk ended that did not reach the outermost frame. */
+static __always_inline void mark_end(struct walk_state *s, enum step_result result)
+{
+	switch (result) {
+	case STEP_POINTER:
+		push_marker(s, SONDE_MARKER_TRUNCATED_FRAME, SONDE_COUNT_TRUNCATED_FRAME);
+		return;
+	case STEP_RULE:
+		push_marker(s, SONDE_MARKER_TRUNCATED_RULE, SONDE_COUNT_TRUNCATED_RULE);
+		return;
+	case STEP_REGISTER:
+		push_marker(s, SONDE_MARKER_TRUNCATED_REGISTER, SONDE_COUNT_TRUNCATED_REGISTER);
+		return;
+	case STEP_STUCK:
+		push_marker(s, SONDE_MARKER_TRUNCATED_STUCK, SONDE_COUNT_TRUNCATED_STUCK);
+		return;
+	case STEP_READ:
+		push_marker(s, SONDE_MARKER_TRUNCATED_READ, SONDE_COUNT_TRUNCATED_READ);
+		return;
+	default:
+		return;
+	}
+}
+
 /* Pushes one frame and finds its caller. Returns 1 when the walk is over. */
 __noinline int unwind_step(__u32 context)
 {
 	struct walk_state *s = walk_state(context);
-	__u64 saved[2];
+	enum step_result result = STEP_POINTER;
 
 	if (!s || !push_pc(s))
-		return 1;
-	if (s->fp == 0)
 		return 1;
 	if (s->stack.count >= SONDE_MAX_FRAMES - 1) {
 		push_marker(s, SONDE_MARKER_TRUNCATED_DEPTH, SONDE_COUNT_TRUNCATED_DEPTH);
 		return 1;
 	}
-	if (s->fp < s->sp || (s->fp & 7)) {
-		push_marker(s, SONDE_MARKER_TRUNCATED_FRAME, SONDE_COUNT_TRUNCATED_FRAME);
-		return 1;
+	if (s->vma.state == SONDE_FILE_TABLE) {
+		rule_find(context);
+		result = rule_apply(s);
 	}
-	if (bpf_probe_read_user(saved, sizeof(saved), (void *)s->fp)) {
-		push_marker(s, SONDE_MARKER_TRUNCATED_READ, SONDE_COUNT_TRUNCATED_READ);
-		return 1;
+	if (result != STEP_POINTER) {
+		count_one(context, SONDE_COUNT_FRAMES_BY_TABLE);
+	} else {
+		result = pointer_apply(s);
+		count_one(context, SONDE_COUNT_FRAMES_BY_POINTER);
+		if (s->vma.state == SONDE_FILE_ASKED)
+			count_one(context, SONDE_COUNT_FRAMES_NO_TABLE);
 	}
-	if (saved[1] == 0)
-		return 1; /* the thread's first frame has no caller */
-	s->sp = s->fp + sizeof(saved);
-	s->fp = saved[0];
-	s->pc = saved[1] - 1;
-	return 0;
+	if (result == STEP_CALLER)
+		return 0;
+	mark_end(s, result);
+	return 1;
 }
 
 /* Walks from the registers in s; the frames and their hash are in s->stack and s->hash. */
@@ -123,6 +172,7 @@ static __always_inline void unwind(struct walk_state *s, __u32 context)
 {
 	s->hash = settings.seed;
 	s->bound_to_process = 0;
+	s->regs_known = s->fp_known = 1;
 	s->stack.count = 0;
 	for (int i = 0; i < VMA_CACHE_SIZE; i++)
 		s->cache[i].end = 0;

@@ -42,6 +42,8 @@ const struct option_row agent_rows[] = {
 	  "of all CPUs that sonde may use, BPF programs included; 0: no limit" },
 	{ "memory", 0, OPTION_NUMBER, "MIB", "256", 0, 1e6, FIELD(memory_mib),
 	  "that sonde may use, BPF maps included; 0: no limit" },
+	{ "unwind-tables", 0, OPTION_NUMBER, "MIB", "32", 4, 4096, FIELD(unwind_mib),
+	  "for unwind tables in the kernel, part of --memory" },
 	{ "log-level", 0, OPTION_TEXT, "LEVEL", "info", 0, 0, FIELD(log_level),
 	  "error, warn, info or debug" },
 	{ "thread-names", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(thread_names),

@@ -81,9 +81,10 @@ static json_t *json_text(const char *text)
 
 	buf_init(&clean, TEXT_BYTES);
 	text_escape(&clean, text, strlen(text));
-	value = buf_error(&clean) ? NULL
-				  : json_stringn((const char *)clean.data ? (const char *)clean.data : "",
-						 clean.len);
+	value = buf_error(&clean)
+			? NULL
+			: json_stringn((const char *)clean.data ? (const char *)clean.data : "",
+				       clean.len);
 	buf_fini(&clean);
 	return value;
 }

@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 
-enum { SYMBOL_BYTES = 64 << 20, PROFILE_BYTES = 512 << 20, REASON_BYTES = 2048 };
+enum { SYMBOL_BYTES = 64 << 20, UNWIND_BYTES = 16 << 20, PROFILE_BYTES = 512 << 20, REASON_BYTES = 2048 };
 
 #define FIELD(name) offsetof(struct record_options, name)
 
@@ -149,6 +149,7 @@ static int record(struct record_options *o)
 			.no_hardware = o->cpu_clock,
 			.keep_idle = o->idle,
 			.thread_names = true,
+			.unwind_bytes = UNWIND_BYTES,
 		},
 		.debug_dir = o->debug_dir,
 		.no_demangle = o->no_demangle,

@@ -2,8 +2,8 @@
 /*
  * `sonde report FILE|DIR`: a profile as text, in the shape that users of perf report --stdio know:
  * a table of overheads, or call trees, or folded stacks. Reads any pprof file, plain, gzip or
- * zstd, whoever wrote it; of an agent's store, what overlaps the asked time. What is left out of the output (--percent-limit, thin branches) is
- * summed up in a line of its own.
+ * zstd, whoever wrote it; of an agent's store, what overlaps the asked time. What is left out of
+ * the output (--percent-limit, thin branches) is summed up in a line of its own.
  */
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H

@@ -46,7 +46,8 @@ int report_main(int argc, char **argv)
 	if (err)
 		return err == 1 ? 0 : 2;
 	if (argc - rest > 1) {
-		fprintf(stderr, "sonde report: one file or directory at a time, not '%s'\n", argv[rest + 1]);
+		fprintf(stderr, "sonde report: one file or directory at a time, not '%s'\n",
+			argv[rest + 1]);
 		return 2;
 	}
 	options.path = rest < argc ? argv[rest] : "sonde.pb.gz";

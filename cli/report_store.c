@@ -24,7 +24,7 @@ static const char DEFAULT_TYPE[] = "cpu";
 /* ---- times ---- */
 
 static const char *const with_day[] = { "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S",
-					"%Y-%m-%dT%H:%M",    "%Y-%m-%d",	  NULL };
+					"%Y-%m-%dT%H:%M",    "%Y-%m-%d",       NULL };
 static const char *const without_day[] = { "%H:%M:%S", "%H:%M", NULL };
 
 /* Whether one of the forms is the whole text, but for a Z. */
@@ -163,7 +163,8 @@ static int list_profiles(struct selection *s, struct buf *reason)
 	int err = store_list(s->dir, s->since_ns, s->until_ns, s->type, &s->list);
 
 	if (err == -ENOENT) {
-		buf_put_str(reason, "Is a directory, but no store of sonde agent (it has no profiles/)");
+		buf_put_str(reason,
+			    "Is a directory, but no store of sonde agent (no profiles/ in it)");
 		return err;
 	}
 	if (err) {
@@ -211,8 +212,8 @@ static void warn_left_out(const struct selection *s, const struct store_entry *e
 	buf_fini(&line);
 }
 
-static int add_profile(struct selection *s, const struct store_entry *entry,
-		       struct profile *merged, FILE *warnings)
+static int add_profile(struct selection *s, const struct store_entry *entry, struct profile *merged,
+		       FILE *warnings)
 {
 	struct profile *p = NULL;
 	struct buf why;
@@ -245,12 +246,11 @@ static int add_profile(struct selection *s, const struct store_entry *entry,
 
 static int note_coverage(const struct selection *s, struct profile *merged)
 {
-	return profile_add_comment(merged, "merged from %zu profiles of type %s, which cover %.1f s%s",
-				   s->merged, s->list.entries[0].type,
-				   (double)s->covered_ns / (double)NS,
-				   s->damaged + s->different + s->gone ?
-					   "; others are left out, see the warnings" :
-					   "");
+	return profile_add_comment(
+		merged, "merged from %zu profiles of type %s, which cover %.1f s%s", s->merged,
+		s->list.entries[0].type, (double)s->covered_ns / (double)NS,
+		s->damaged + s->different + s->gone ? "; others are left out, see the warnings"
+						    : "");
 }
 
 static int merge_all(struct selection *s, struct profile **ret_profile, struct buf *reason,

@@ -14,9 +14,9 @@
 #include "proto/profile.h"
 
 /*
- * A time as people write it, all in UTC, to ns since the epoch: "1h", "30m" or "90s" before `now_ns`;
- * "2026-11-29 03:12", also with seconds, with T and with Z; "2026-11-29"; "03:12" or "03:12:30", of today or,
- * if that is still to come, of yesterday; "now". 0 or -EINVAL.
+ * A time as people write it, all in UTC, to ns since the epoch: "1h", "30m" or "90s" before
+ * `now_ns`; "2026-11-29 03:12", also with seconds, with T and with Z; "2026-11-29"; "03:12" or
+ * "03:12:30", of today or, if that is still to come, of yesterday; "now". 0 or -EINVAL.
  */
 int report_parse_time(const char *text, int64_t now_ns, int64_t *ret_ns);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -79,6 +80,10 @@ static void explain_load(int err, const struct verifier_logs *logs, char *reason
 		snprintf(reason, size,
 			 "bpf: %s; run as root, or with CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN "
 			 "before Linux 5.8)", strerror(-err));
+	else if (is_privilege_error(err) && !log[0])
+		snprintf(reason, size,
+			 "bpf: %s; CAP_PERFMON is missing (CAP_SYS_ADMIN before Linux 5.8), or a "
+			 "security module forbids tracing", strerror(-err));
 	else if (err == -ESRCH || err == -ENOENT)
 		snprintf(reason, size,
 			 "bpf: kernel %s has no type information; sonde needs "
@@ -131,6 +136,15 @@ static void take_logs(struct sonde_bpf *skel, struct verifier_logs *logs)
 	}
 }
 
+/* Elements of the array of rows: at least one. */
+static __u32 row_elements(const struct collect *c)
+{
+	const size_t element = SONDE_ROWS_PER_ELEMENT * sizeof(struct sonde_row);
+	size_t count = (c->options.unwind_bytes + element - 1) / element;
+
+	return count ? (__u32)count : 1;
+}
+
 static int load_once(struct collect *c, struct verifier_logs *logs)
 {
 	c->skel = sonde_bpf__open();
@@ -138,6 +152,7 @@ static int load_once(struct collect *c, struct verifier_logs *logs)
 		return -errno;
 	fill_settings(c);
 	choose_programs(c);
+	bpf_map__set_max_entries(c->skel->maps.unwind_rows, row_elements(c));
 	if (logs)
 		take_logs(c->skel, logs);
 	return sonde_bpf__load(c->skel);
@@ -173,6 +188,26 @@ static int make_barrier(struct collect *c)
 	return c->barrier_fd < 0 ? c->barrier_fd : 0;
 }
 
+/* The rows are filled by plain stores. */
+static int open_tables(struct collect *c)
+{
+	__u32 elements = row_elements(c);
+	struct unwind_maps maps = {
+		.pages_fd = bpf_map__fd(c->skel->maps.unwind_pages),
+		.rules_fd = bpf_map__fd(c->skel->maps.unwind_rules),
+		.row_capacity = elements * SONDE_ROWS_PER_ELEMENT,
+	};
+	size_t bytes = (size_t)maps.row_capacity * sizeof(struct sonde_row);
+	void *rows = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  bpf_map__fd(c->skel->maps.unwind_rows), 0);
+
+	if (rows == MAP_FAILED)
+		return -errno;
+	maps.rows = rows;
+	c->rows_mapped = bytes;
+	return unwind_tables_init(&c->tables, &maps);
+}
+
 static int open_perf(struct collect *c, char *reason, size_t reason_size)
 {
 	struct perf_events_options options = {
@@ -198,6 +233,8 @@ static int open_rest(struct collect *c, char *reason, size_t reason_size)
 		c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.ring), drain_record, c, NULL);
 		err = c->ring ? 0 : -errno;
 	}
+	if (!err)
+		err = open_tables(c);
 	if (!err)
 		err = sonde_bpf__attach(c->skel);
 	if (err) {
@@ -238,6 +275,9 @@ void collect_close(struct collect *c)
 		return;
 	perf_events_close(c->perf);
 	ring_buffer__free(c->ring);
+	unwind_tables_fini(&c->tables);
+	if (c->rows_mapped)
+		munmap(c->tables.maps.rows, c->rows_mapped);
 	if (c->barrier_fd >= 0)
 		close(c->barrier_fd);
 	if (c->barrier_inner_fd >= 0)

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "agent/collect/events.h"
+#include "agent/collect/unwind_tables.h"
 
 struct collect;
 
@@ -24,6 +25,7 @@ struct collect_options {
 	bool keep_idle;     /* count the idle task too */
 	bool thread_names;  /* tell threads apart by their names */
 	enum sonde_target_mode target;
+	size_t unwind_bytes; /* for unwind tables in the kernel; rounded up to 4 MiB */
 	uint64_t cgroup_id; /* kernfs id (inode number), for SONDE_TARGET_CGROUP */
 	bool cgroup_v1;     /* of the v1 hierarchy with the pids (else memory) controller */
 };
@@ -55,6 +57,8 @@ struct collect_totals {
 	uint64_t drains;
 	uint64_t drain_ns;         /* spent in collect_drain, the grace period included */
 	uint64_t entries;          /* of counts, drained */
+	uint64_t table_loads, table_drops, table_refusals;
+	uint64_t table_bytes;      /* gauge: rows in use */
 };
 
 /* On failure `reason` holds one line: what, why, and what to do. */
@@ -89,6 +93,21 @@ int collect_drain(struct collect *c);
  * until after the next drain. */
 enum collect_thing { COLLECT_STACK, COLLECT_FACT, COLLECT_FILE };
 void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id);
+
+/*
+ * Gives the kernel side the unwind table of a file it has announced; NULL: the file has none.
+ * 0, or -ENOSPC: drop others, and try again after the next drain.
+ */
+int collect_add_table(struct collect *c, uint64_t file, const struct table_rows *rows);
+
+/* Takes a table away; the file is announced again at its next use. */
+void collect_drop_table(struct collect *c, uint64_t file);
+
+/* Goes through the loaded tables: start with *cursor = 0; false at the end. */
+bool collect_next_table(const struct collect *c, size_t *cursor, uint64_t *ret_file);
+
+/* The vDSO is announced by nobody. */
+int collect_add_vdso_table(struct collect *c, const struct table_rows *rows);
 
 void collect_totals(struct collect *c, struct collect_totals *ret_totals);
 

@@ -18,6 +18,8 @@ struct collect {
 	struct perf_events *perf;
 	int barrier_fd;       /* an array of maps whose update waits for a grace period */
 	int barrier_inner_fd;
+	struct unwind_tables tables;
+	size_t rows_mapped;   /* bytes of tables.maps.rows */
 	int possible_cpus;    /* per-CPU values have this many elements */
 	uint64_t bad_records;
 	uint64_t drain_errors;

@@ -119,6 +119,8 @@ static int drain(struct collect *c)
 	c->skel->bss->active_half = !half;
 	err = wait_for_programs(c);
 	if (!err)
+		unwind_tables_reclaim(&c->tables);
+	if (!err)
 		err = collect_poll(c);
 	if (!err)
 		err = drain_map(c, bpf_map__fd(counts), sizeof(struct sonde_count_key),
@@ -220,6 +222,10 @@ void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 	t.drains = c->drains;
 	t.drain_ns = c->drain_ns;
 	t.entries = c->entries;
+	t.table_loads = c->tables.loads;
+	t.table_drops = c->tables.drops;
+	t.table_refusals = c->tables.refused;
+	t.table_bytes = unwind_tables_bytes(&c->tables);
 	t.failed_cpus = perf_events_failed_cpus(c->perf);
 	t.expected_samples = perf_events_is_hardware(c->perf) ? expected_hardware(&t)
 							      : perf.expected;

@@ -3,6 +3,7 @@
 #include "agent/resolve/files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,11 +28,17 @@ void file_table_init(struct file_table *t, const char *proc_root, size_t budget,
 		     const struct sym_file_options *options)
 {
 	*t = (struct file_table){ .options = *options, .proc_root = proc_root, .budget = budget };
+	t->built_end = &t->built;
 	known_init(&t->known, MAX_FILES, KEEP, file_free);
 }
 
 void file_table_fini(struct file_table *t)
 {
+	struct unwind_table *table;
+	uint64_t file;
+
+	while (file_table_next_built(t, &file, &table))
+		unwind_table_free(table);
 	known_fini(&t->known);
 }
 
@@ -73,39 +80,99 @@ static int load_symbols(struct file_table *t, int fd, const struct sonde_file *r
 	return 0;
 }
 
-bool file_table_event(struct file_table *t, const struct event *event, uint32_t now)
+/* The table of an open file, for the kernel side. Without memory the kernel asks no more. */
+static void build_table(struct file_table *t, int fd, uint64_t id)
 {
-	struct known_file *file, *have = known_renew(&t->known, event->id, now);
-	struct target_file target;
-	bool retry;
+	const struct unwind_options options = { .debug_dir = t->options.debug_dir };
+	struct built_table *built = calloc(1, sizeof(*built));
+
+	if (!built)
+		return;
+	built->file = id;
+	if (unwind_table_build(fd, &options, &built->table))
+		built->table = NULL;
+	*t->built_end = built;
+	t->built_end = &built->next;
+}
+
+bool file_table_next_built(struct file_table *t, uint64_t *ret_file,
+			   struct unwind_table **ret_table)
+{
+	struct built_table *built = t->built;
+
+	if (!built)
+		return false;
+	t->built = built->next;
+	if (!t->built)
+		t->built_end = &t->built;
+	*ret_file = built->file;
+	*ret_table = built->table;
+	free(built);
+	return true;
+}
+
+/* A file that cannot be read now: its path is known all the same. */
+static void put_unread(struct file_table *t, const struct event *event, enum sym_reason reason,
+		       uint32_t now)
+{
+	struct known_file *file = calloc(1, sizeof(*file));
+	char path[PATH_MAX];
+
+	if (!file)
+		return;
+	path_names_join(&event->file.path, path, sizeof(path));
+	file->reason = reason;
+	file->path = strdup(path);
+	known_put(&t->known, event->id, file, now);
+}
+
+/* Reads the open file. Returns true if it shall be announced again. */
+static bool read_file(struct file_table *t, const struct event *event,
+		      const struct target_file *target, uint32_t now)
+{
+	struct known_file *file = calloc(1, sizeof(*file));
 	int err;
 
-	if (have && have->reason == SYM_OK)
-		return false;
-	file = calloc(1, sizeof(*file));
 	if (!file)
 		return true;
-	if (t->no_reading) {
-		file->reason = SYM_NO_BUDGET;
-		path_names_join(&event->file.path, target.path, sizeof(target.path));
-		file->path = strdup(target.path);
-		known_put(&t->known, event->id, file, now);
-		return true;
-	}
-	err = target_file_open(t->proc_root, event->file.record, &event->file.path, &target);
-	retry = err != 0;
-	if (!err) {
-		err = load_symbols(t, target.fd, event->file.record, file);
-		retry = err == -ESTALE;
-		close(target.fd);
-	}
+	err = load_symbols(t, target->fd, event->file.record, file);
 	file->reason = reason_of(err);
-	file->path = strdup(target.path);
+	file->path = strdup(target->path);
 	if (err)
 		t->failed++;
 	else
 		t->opened++;
-	return known_put(&t->known, event->id, file, now) != 0 || retry;
+	if (err != -ESTALE)
+		build_table(t, target->fd, event->id);
+	return known_put(&t->known, event->id, file, now) != 0 || err == -ESTALE;
+}
+
+bool file_table_event(struct file_table *t, const struct event *event, uint32_t now)
+{
+	struct known_file *have = known_renew(&t->known, event->id, now);
+	struct target_file target;
+	bool again = false;
+	int err;
+
+	if (t->no_reading) {
+		if (!have)
+			put_unread(t, event, SYM_NO_BUDGET, now);
+		return false;
+	}
+	err = target_file_open(t->proc_root, event->file.record, &event->file.path, &target);
+	if (err) {
+		t->failed++;
+		if (!have)
+			put_unread(t, event, reason_of(err), now);
+		return true;
+	}
+	/* Symbols may be there already: then only the kernel side has dropped its table. */
+	if (have && have->reason == SYM_OK)
+		build_table(t, target.fd, event->id);
+	else
+		again = read_file(t, event, &target, now);
+	close(target.fd);
+	return again;
 }
 
 struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t now)
@@ -113,15 +180,40 @@ struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t n
 	return known_get(&t->known, id, now);
 }
 
-void file_table_drop(struct file_table *t, struct forget_list *list)
+/* Those with `reason` are announced again. */
+static void ask_again(struct file_table *t, enum sym_reason reason, struct forget_list *list)
 {
+	struct known_file **file;
 	const uint64_t *id;
 	size_t cursor = 0;
 
-	while (map_next(&t->known.map, &cursor, &id, NULL))
-		forget_list_add(list, *id);
-	known_fini(&t->known);
-	known_init(&t->known, MAX_FILES, KEEP, file_free);
+	/* A known entry begins with its object. */
+	while (map_next(&t->known.map, &cursor, &id, &file)) {
+		if ((*file)->reason == reason)
+			forget_list_add(list, *id);
+	}
+}
+
+void file_table_set_reading(struct file_table *t, bool read_files, struct forget_list *list)
+{
+	if (t->no_reading && read_files)
+		ask_again(t, SYM_NO_BUDGET, list);
+	t->no_reading = !read_files;
+}
+
+void file_table_drop(struct file_table *t, struct forget_list *list)
+{
+	struct known_file **file;
+	size_t cursor = 0;
+
+	while (map_next(&t->known.map, &cursor, NULL, &file)) {
+		if (!(*file)->symbols)
+			continue;
+		sym_file_free((*file)->symbols);
+		(*file)->symbols = NULL;
+		(*file)->reason = SYM_NO_MEMORY;
+	}
+	ask_again(t, SYM_NO_MEMORY, list);
 }
 
 size_t file_table_bytes(const struct file_table *t)
@@ -129,7 +221,6 @@ size_t file_table_bytes(const struct file_table *t)
 	struct known_file *const *file;
 	size_t cursor = 0, bytes = 0;
 
-	/* A known entry begins with its object. */
 	while (map_next(&t->known.map, &cursor, NULL, &file))
 		bytes += (*file)->symbols ? sym_file_bytes((*file)->symbols) : 0;
 	return bytes;

@@ -6,6 +6,7 @@
 #include "agent/collect/events.h"
 #include "agent/resolve/known.h"
 #include "symbolizer/symbolizer.h"
+#include "symbolizer/unwind.h"
 
 /* A file that has been announced. */
 struct known_file {
@@ -16,12 +17,21 @@ struct known_file {
 	uint32_t profile;
 };
 
+/* An unwind table that was built, on its way to the kernel side; NULL: the file has none. */
+struct built_table {
+	struct built_table *next;
+	uint64_t file;
+	struct unwind_table *table;
+};
+
 struct file_table {
 	struct known_table known;
+	struct built_table *built; /* oldest first */
+	struct built_table **built_end;
 	struct sym_file_options options;
 	const char *proc_root;
 	size_t budget;       /* for all symbol tables together */
-	bool no_reading;     /* over the CPU budget: announced files are asked for again later */
+	bool no_reading;     /* over the CPU budget: announced files are not read for now */
 	uint64_t opened, failed;
 };
 
@@ -30,7 +40,8 @@ void file_table_init(struct file_table *t, const char *proc_root, size_t budget,
 void file_table_fini(struct file_table *t);
 
 /*
- * Takes in a file event. Returns true if the kernel side shall be told to ask again, since
+ * Takes in a file event: opens the file, reads its symbols unless they are there, builds its
+ * unwind table. Returns true if the kernel side shall be told to ask again, since
  * the file could not be read now.
  */
 bool file_table_event(struct file_table *t, const struct event *event, uint32_t now);
@@ -38,8 +49,15 @@ bool file_table_event(struct file_table *t, const struct event *event, uint32_t 
 /* NULL if the file was never announced. */
 struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t now);
 
-/* Drops all files; their ids are added to `list`, so that they are announced again. */
+/* Frees all symbol tables; the files' ids are added to `list`, so that they are announced again. */
 void file_table_drop(struct file_table *t, struct forget_list *list);
+
+/* Reads no more files, or reads again; then those left out meanwhile are added to `list`. */
+void file_table_set_reading(struct file_table *t, bool read_files, struct forget_list *list);
+
+/* The next built table: false if there is none. *ret_table is the caller's, or NULL. */
+bool file_table_next_built(struct file_table *t, uint64_t *ret_file,
+			   struct unwind_table **ret_table);
 
 /* Bytes of all symbol tables. Walks the table. */
 size_t file_table_bytes(const struct file_table *t);

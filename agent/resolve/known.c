@@ -66,6 +66,13 @@ void *known_renew(struct known_table *t, uint64_t id, uint32_t now)
 	return entry->object;
 }
 
+uint32_t known_age(const struct known_table *t, uint64_t id, uint32_t now)
+{
+	const struct known *entry = map_find(&t->map, &id);
+
+	return entry ? now - entry->last_used : UINT32_MAX;
+}
+
 int forget_list_add(struct forget_list *list, uint64_t id)
 {
 	if (list->count == list->cap) {

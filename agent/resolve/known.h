@@ -43,6 +43,9 @@ void *known_get(struct known_table *t, uint64_t id, uint32_t now);
  */
 void *known_renew(struct known_table *t, uint64_t id, uint32_t now);
 
+/* Drains since the last use; UINT32_MAX if it is not known. */
+uint32_t known_age(const struct known_table *t, uint64_t id, uint32_t now);
+
 /*
  * Ages the table after drain `now`. More than half full, it keeps things for two drains only.
  * An id that finds no room in the list stays until the next time.

@@ -227,7 +227,7 @@ void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
 
 void resolver_set_reading(struct resolver *r, bool read_files)
 {
-	r->files.no_reading = !read_files;
+	file_table_set_reading(&r->files, read_files, &r->forget[RESOLVER_FILE]);
 }
 
 void resolver_drop_symbols(struct resolver *r)
@@ -258,6 +258,16 @@ bool resolver_next_forgotten(struct resolver *r, enum resolver_thing *ret_thing,
 		return true;
 	}
 	return false;
+}
+
+bool resolver_next_table(struct resolver *r, uint64_t *ret_file, struct unwind_table **ret_table)
+{
+	return file_table_next_built(&r->files, ret_file, ret_table);
+}
+
+uint32_t resolver_file_age(const struct resolver *r, uint64_t file)
+{
+	return known_age(&r->files.known, file, r->now);
 }
 
 void resolver_totals(const struct resolver *r, struct resolver_totals *ret_totals)

@@ -18,6 +18,7 @@
 #include "agent/collect/events.h"
 #include "proto/profile.h"
 #include "symbolizer/symbolizer.h"
+#include "symbolizer/unwind.h"
 
 struct resolver;
 
@@ -78,6 +79,15 @@ void resolver_tick(struct resolver *r);
  */
 enum resolver_thing { RESOLVER_STACK, RESOLVER_FACT, RESOLVER_FILE };
 bool resolver_next_forgotten(struct resolver *r, enum resolver_thing *ret_thing, uint64_t *ret_id);
+
+/*
+ * Next unwind table for the kernel side: true and the file's id. *ret_table is NULL if the file
+ * has no unwind data, else to be freed by the caller. Call until false, after events.
+ */
+bool resolver_next_table(struct resolver *r, uint64_t *ret_file, struct unwind_table **ret_table);
+
+/* Drains since a frame of the file was seen last; UINT32_MAX if it is not known. */
+uint32_t resolver_file_age(const struct resolver *r, uint64_t file);
 
 void resolver_totals(const struct resolver *r, struct resolver_totals *ret_totals);
 

@@ -18,18 +18,16 @@ static const char VERSION[] = "1"; /* as SCHEMA sets it */
 
 enum { BUSY_MS = 250, MAX_ROWS = 1 << 20 };
 
-static const char SET_UP[] =
-	"PRAGMA synchronous=NORMAL;"
-	"PRAGMA cache_size=-256;"
-	"PRAGMA trusted_schema=OFF;";
+static const char SET_UP[] = "PRAGMA synchronous=NORMAL;"
+			     "PRAGMA cache_size=-256;"
+			     "PRAGMA trusted_schema=OFF;";
 
-static const char SCHEMA[] =
-	"CREATE TABLE IF NOT EXISTS profiles("
-	"file TEXT PRIMARY KEY, type TEXT NOT NULL, start_ns INTEGER NOT NULL,"
-	"end_ns INTEGER NOT NULL, host TEXT NOT NULL, labels TEXT NOT NULL,"
-	"bytes INTEGER NOT NULL) WITHOUT ROWID;"
-	"CREATE INDEX IF NOT EXISTS by_start ON profiles(start_ns);"
-	"PRAGMA user_version=1;";
+static const char SCHEMA[] = "CREATE TABLE IF NOT EXISTS profiles("
+			     "file TEXT PRIMARY KEY, type TEXT NOT NULL, start_ns INTEGER NOT NULL,"
+			     "end_ns INTEGER NOT NULL, host TEXT NOT NULL, labels TEXT NOT NULL,"
+			     "bytes INTEGER NOT NULL) WITHOUT ROWID;"
+			     "CREATE INDEX IF NOT EXISTS by_start ON profiles(start_ns);"
+			     "PRAGMA user_version=1;";
 
 enum statement { PUT, REMOVE, LOAD, STATEMENT_COUNT };
 

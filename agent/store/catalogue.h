@@ -22,8 +22,8 @@ struct catalogue_row {
 };
 
 /*
- * For the one writer: a damaged or foreign file is replaced by an empty one. All functions return 0,
- * -EIO, -EBADMSG (the file is damaged: open again to replace it) or -ENOMEM.
+ * For the one writer: a damaged or foreign file is replaced by an empty one. All functions
+ * return 0, -EIO, -EBADMSG (the file is damaged: open again to replace it) or -ENOMEM.
  */
 int catalogue_open(const char *path, struct catalogue **ret_catalogue);
 

@@ -83,8 +83,8 @@ int chunk_check(const void *bytes, size_t len)
 	    le32toh(header.version) != CHUNK_VERSION ||
 	    le64toh(header.length) != len - sizeof(header))
 		return -EBADMSG;
-	return checksum(header, payload, len - sizeof(header)) == le32toh(header.crc) ? 0 :
-											-EBADMSG;
+	return checksum(header, payload, len - sizeof(header)) == le32toh(header.crc) ? 0
+										      : -EBADMSG;
 }
 
 int chunk_decode(const void *bytes, size_t len, size_t max_bytes, struct profile **ret_profile)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of one journal file: a header of 24 bytes, then the payload, a profile as zstd-compressed
- * pprof, and nothing behind it. Little endian:
+ * The bytes of one journal file: a header of 24 bytes, then the payload, a profile as
+ * zstd-compressed pprof, and nothing behind it. Little endian:
  *
  *   0  "sondejnl"
  *   8  u32 version, 1

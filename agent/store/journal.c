@@ -283,9 +283,8 @@ static bool find_last(const struct journal *j, uint64_t window, struct journal_f
 	for (size_t i = journal_first_of(j, window); i < j->chunks.count; i++) {
 		const struct journal_file *file = &j->chunks.files[i];
 
-		if (file->window != window ||
-		    (j->has_taken && j->taken_window == window &&
-		     file->sequence > j->taken_sequence))
+		if (file->window != window || (j->has_taken && j->taken_window == window &&
+					       file->sequence > j->taken_sequence))
 			break;
 		*ret_last = *file;
 		found = true;

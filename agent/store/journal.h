@@ -20,7 +20,7 @@ struct journal_totals {
 	uint64_t written, read, damaged; /* chunks */
 	uint64_t bytes;                  /* on disk now */
 	uint64_t write_errors;
-	uint64_t dropped;                /* chunks, oldest first, because there were too many */
+	uint64_t dropped; /* chunks, oldest first, because there were too many */
 };
 
 /*

@@ -31,8 +31,7 @@ void journal_name(const struct journal_file *file, enum journal_kind kind,
 }
 
 /* Only names that journal_name makes, to the letter. */
-static bool parse_name(const char *name, struct journal_file *ret_file,
-		       enum journal_kind *ret_kind)
+static bool parse_name(const char *name, struct journal_file *ret_file, enum journal_kind *ret_kind)
 {
 	const char *end = name + strlen(name), *p;
 	struct journal_file file = { 0 };

@@ -10,7 +10,6 @@
 
 enum { MAX_PROFILE = 256 << 20 }; /* memory of a window's profile */
 
-
 static int load(const struct journal *j, const struct journal_file *file,
 		struct profile **ret_profile)
 {
@@ -26,8 +25,8 @@ static int load(const struct journal *j, const struct journal_file *file,
 }
 
 /* One more chunk into `into`: 0, -EINVAL (another measurement), -EFBIG (over the bound). */
-static int add_chunk(const struct journal *j, const struct journal_file *file,
-		     struct profile *into, bool *ret_damaged)
+static int add_chunk(const struct journal *j, const struct journal_file *file, struct profile *into,
+		     bool *ret_damaged)
 {
 	struct profile *part = NULL;
 	int err = load(j, file, &part);
@@ -45,8 +44,8 @@ static int add_chunk(const struct journal *j, const struct journal_file *file,
  * event may differ after a restart) or does not fit. *ret_count is how many went in; with -EFBIG
  * that many would fit.
  */
-static int merge_first(struct journal *j, uint64_t window, size_t max_chunks,
-		       struct profile *into, size_t *ret_count)
+static int merge_first(struct journal *j, uint64_t window, size_t max_chunks, struct profile *into,
+		       size_t *ret_count)
 {
 	size_t first = journal_first_of(j, window), count = 0;
 	int err = 0;

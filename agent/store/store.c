@@ -96,7 +96,8 @@ static void explain(const char *dir, int err, char *reason, size_t size)
 		int err;
 		const char *cure;
 	} cures[] = {
-		{ -EBUSY, "another sonde agent writes to it; stop that one or use another directory" },
+		{ -EBUSY,
+		  "another sonde agent writes to it; stop that one or use another directory" },
 		{ -ENOENT, "the directory above it does not exist; make it first" },
 		{ -EROFS, "the file system is read-only; mount it for writing" },
 		{ -ENOSPC, "the file system is full; make room" },
@@ -200,8 +201,7 @@ static void choose_variant(const struct store *s, int64_t start_ns, struct store
 		name->variant++;
 }
 
-static int write_file(const struct store *s, const struct store_name *name,
-		      const struct buf *bytes)
+static int write_file(const struct store *s, const struct store_name *name, const struct buf *bytes)
 {
 	char day[STORE_DAY_MAX], file[STORE_NAME_MAX], day_dir[PATH_MAX];
 	int err;

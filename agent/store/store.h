@@ -33,8 +33,8 @@ struct store_totals {
 	uint64_t dropped_size, dropped_age; /* profiles removed for a cap */
 	uint64_t dropped_bytes;
 	uint64_t write_errors;
-	uint64_t profiles, bytes;           /* there now */
-	uint64_t catalogue_errors;          /* it is tried again with the next profile */
+	uint64_t profiles, bytes;  /* there now */
+	uint64_t catalogue_errors; /* it is tried again with the next profile */
 };
 
 /*
@@ -75,8 +75,8 @@ struct store_list {
 };
 
 /*
- * The profiles of `dir` that overlap [since_ns, until_ns) (0: open end), by the catalogue, or by the
- * files' names and contents without one. -ENOTDIR / -ENOENT if it is no store.
+ * The profiles of `dir` that overlap [since_ns, until_ns) (0: open end), by the files' names and
+ * the catalogue, or their contents without one. -ENOTDIR / -ENOENT if it is no store.
  */
 int store_list(const char *dir, int64_t since_ns, int64_t until_ns, const char *type,
 	       struct store_list *ret_list);

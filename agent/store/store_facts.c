@@ -17,7 +17,17 @@ enum {
 	MAX_COMMENTS = 256, /* looked at for host and labels */
 };
 
-static const char HOST[] = "host=", COUNTERS[] = "sonde.";
+static const char HOST[] = "host: ";
+
+/* Whether it is "word: value"; counters (sonde.x=1) and sentences are not. */
+static bool is_label(const char *text, size_t len)
+{
+	size_t word = 0;
+
+	while (word < len && ((text[word] >= 'a' && text[word] <= 'z') || text[word] == '_'))
+		word++;
+	return word > 0 && len - word > 2 && text[word] == ':' && text[word + 1] == ' ';
+}
 
 /* Text that does not fit is left out as a whole: half a label would be a wrong one. */
 static void note_comment(struct store_facts *facts, const char *text, size_t len)
@@ -31,9 +41,7 @@ static void note_comment(struct store_facts *facts, const char *text, size_t len
 			memcpy(facts->host, text, len);
 		return;
 	}
-	if (!memchr(text, '=', len) ||
-	    (len >= strlen(COUNTERS) && strncmp(text, COUNTERS, strlen(COUNTERS)) == 0) ||
-	    have + len + 2 > sizeof(facts->labels))
+	if (!is_label(text, len) || have + len + 2 > sizeof(facts->labels))
 		return;
 	if (have)
 		facts->labels[have++] = '\n';
@@ -87,8 +95,7 @@ static int scan_scalars(struct wire_reader all, struct scan *scan)
 }
 
 /* Strings may come before or after what refers to them. */
-static void scan_strings(struct wire_reader all, const struct scan *scan,
-			 struct store_facts *facts)
+static void scan_strings(struct wire_reader all, const struct scan *scan, struct store_facts *facts)
 {
 	struct wire_field field;
 	uint64_t number = 0;

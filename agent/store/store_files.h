@@ -53,8 +53,8 @@ int store_walk(const char *profiles_dir, int64_t from_s, int64_t to_s, bool clea
 struct store_facts {
 	int64_t start_ns, end_ns;
 	uint64_t bytes;   /* of the file */
-	char host[256];   /* of a comment host=... */
-	char labels[512]; /* all other comments name=value but the counters, a line each */
+	char host[256];   /* of the comment "host: ..." */
+	char labels[512]; /* all other comments "word: ...", a line each */
 };
 
 void store_facts_of(const struct profile *p, struct store_facts *ret_facts);

@@ -36,10 +36,10 @@ static int compare_ages(const void *a, const void *b)
 {
 	int64_t left = age_key(a), right = age_key(b);
 
-	return left != right ? (left < right ? -1 : 1) :
-			       memcmp(&((const struct store_file *)a)->name,
-				      &((const struct store_file *)b)->name,
-				      sizeof(struct store_name));
+	return left != right
+		       ? (left < right ? -1 : 1)
+		       : memcmp(&((const struct store_file *)a)->name,
+				&((const struct store_file *)b)->name, sizeof(struct store_name));
 }
 
 static void count_file(struct store *s, const struct store_file *f, int sign)
@@ -112,8 +112,7 @@ int store_index_put(struct store *s, const struct store_name *name, int64_t writ
 	if (have) {
 		at = (size_t)(have - s->files);
 		count_file(s, have, -1);
-		memmove(&s->files[at], &s->files[at + 1],
-			(s->count - at - 1) * sizeof(*s->files));
+		memmove(&s->files[at], &s->files[at + 1], (s->count - at - 1) * sizeof(*s->files));
 		s->count--;
 	}
 	err = make_room(s);
@@ -250,8 +249,7 @@ static int drop_over_caps(struct store *s, const struct store_name *fresh)
 	return err;
 }
 
-void store_settle(struct store *s, const struct store_name *fresh,
-		  const struct store_facts *facts)
+void store_settle(struct store *s, const struct store_name *fresh, const struct store_facts *facts)
 {
 	int err = 0;
 

@@ -20,7 +20,7 @@ struct store {
 	int lock_fd;
 	uint64_t max_bytes, max_age_ns;
 
-	/* Oldest first, by the later of start and mtime: a clock that was set makes none too old. */
+	/* Oldest first, by the later of start and mtime: setting the clock makes none too old. */
 	struct store_file *files;
 	size_t count, cap;
 
@@ -48,7 +48,6 @@ void store_catalogue_sync(struct store *s);
  * After a write: notes `fresh` in the catalogue and drops the oldest until the caps hold, but never
  * `fresh` itself.
  */
-void store_settle(struct store *s, const struct store_name *fresh,
-		  const struct store_facts *facts);
+void store_settle(struct store *s, const struct store_name *fresh, const struct store_facts *facts);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: chunks of the journal. Nearly no bytes have a good checksum, so the input is tried as a
- * chunk, then as the payload of one that is made for it. What is read as good must be good: it
- * goes into a chunk again, and comes back with the same sums.
+ * Fuzz target: chunks of the journal, and merging. Nearly no bytes have a good checksum, so the
+ * input is tried as a profile, as a chunk, and as the payload of a chunk made for it. What
+ * is read as good must be good: it is merged, goes into a chunk, and comes back with the same sums.
  */
 #include <assert.h>
 #include <endian.h>
@@ -14,6 +14,7 @@
 
 #include "agent/store/chunk.h"
 #include "proto/merge.h"
+#include "proto/pprof.h"
 
 enum { MAX_PROFILE = 16 << 20, MAX_MERGED = 64 << 20, MAX_FILE = 64 << 20 };
 
@@ -56,8 +57,8 @@ static void use(const struct profile *p)
 		assert(chunk_check(chunk.data, chunk.len) == 0);
 		err = chunk_decode(chunk.data, chunk.len, MAX_MERGED, &again);
 		assert(!err || err == -EFBIG || err == -ENOSPC);
-		assert(err || (again->sample_count == merged->sample_count &&
-			       sum(again) == sum(merged)));
+		assert(err ||
+		       (again->sample_count == merged->sample_count && sum(again) == sum(merged)));
 		buf_fini(&chunk);
 	}
 	profile_free(again);
@@ -96,8 +97,19 @@ static void decode_payload(const uint8_t *data, size_t size)
 	free(chunk);
 }
 
+static void merge_plain(const uint8_t *data, size_t size)
+{
+	struct profile *p = NULL;
+	char reason[200];
+
+	if (!pprof_read(data, size, MAX_PROFILE, &p, reason, sizeof(reason)))
+		use(p);
+	profile_free(p);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	merge_plain(data, size);
 	decode(data, size);
 	decode_payload(data, size);
 	return 0;

@@ -25,7 +25,7 @@ LAYERS = [
     (r'proto/', r'base/|proto/', r'zlib\.h|zstd\.h'),
     (r'agent/collect/', r'base/|bpf/abi\.h|sonde\.skel\.h|agent/collect/', r'bpf/'),
     (r'agent/resolve/',
-     r'base/|agent/collect/events\.h|symbolizer/symbolizer\.h|proto/profile\.h|agent/resolve/', r''),
+     r'base/|agent/collect/events\.h|symbolizer/(symbolizer|unwind)\.h|proto/profile\.h|agent/resolve/', r''),
     (r'agent/(export|store)/', r'base/|proto/|agent/(export|store)/', r'curl/|sqlite3\.h|zstd\.h|zlib\.h'),
     (r'agent/[^/]*$|cli/', r'base/|symbolizer/|proto/|agent/|cli/|bpf/abi\.h',
      r'microhttpd\.h|yaml\.h|jansson\.h|curses\.h'),

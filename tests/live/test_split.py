@@ -37,7 +37,7 @@ def split_99():
         r = lab.record("-a", "-F", "99", "-d", length, out=scratch.path("99.pb.gz"))
         perf.stop()
         truth = w.stop()
-    samples = r.select(comm="split")
+    samples = r.select(pid=w.pid)
     enough = r.count(samples) > 60 * 99
     if lab.FULL:
         check(enough, f"only {r.count(samples)} samples: 2 points need {60 * 99}")

@@ -39,7 +39,8 @@ static inline struct profile *lab_profile(const char *event, const char *functio
 
 	assert_int_equal(profile_new(1 << 20, &p), 0);
 	assert_true(profile_add_type(p, event, "nanoseconds") > 0);
-	p->period_type = (struct profile_type){ lab_string(p, event), lab_string(p, "nanoseconds") };
+	p->period_type =
+		(struct profile_type){ lab_string(p, event), lab_string(p, "nanoseconds") };
 	p->period = 1;
 	p->time_ns = start_s * (int64_t)NSEC_PER_SEC;
 	p->duration_ns = seconds * (int64_t)NSEC_PER_SEC;
@@ -47,8 +48,8 @@ static inline struct profile *lab_profile(const char *event, const char *functio
 	line.function_id = (uint32_t)profile_add_function(p, &f);
 	location = (uint32_t)profile_add_location(p, 0, 0, &line, 1);
 	assert_int_equal(profile_add_sample(p, &location, 1, &value, NULL, 0), 0);
-	assert_int_equal(profile_add_comment(p, "host=lab"), 0);
-	assert_int_equal(profile_add_comment(p, "kernel=6.1"), 0);
+	assert_int_equal(profile_add_comment(p, "host: lab"), 0);
+	assert_int_equal(profile_add_comment(p, "kernel: 6.1"), 0);
 	assert_int_equal(profile_add_comment(p, "sonde.received=%lld", (long long)value), 0);
 	return p;
 }

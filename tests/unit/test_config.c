@@ -26,7 +26,8 @@ struct values {
 
 static const struct option_row rows[] = {
 	{ "freq", 'F', OPTION_NUMBER, "HZ", "19", 1, 10000, FIELD(freq), "samples per second" },
-	{ "interval", 0, OPTION_DURATION, "TIME", "10s", 0, 0, FIELD(interval_ns), "how often" },
+	{ "interval", 0, OPTION_DURATION, "TIME", "10s", 1e8, 6e11, FIELD(interval_ns),
+	  "how often" },
 	{ "cpu-budget", 0, OPTION_REAL, "PERCENT", "1", 0.01, 100, FIELD(budget), "of the node" },
 	{ "idle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(idle), "keep idle samples" },
 	{ "dir", 0, OPTION_TEXT, "DIR", "/var/lib/sonde \"x\" \\", 0, 0, FIELD(dir), "the store" },
@@ -73,7 +74,8 @@ static void test_all_types(void **state)
 	     "cpu-budget: 0.5\n"
 	     "idle: true\n"
 	     "dir: \"/data/a b\"\n"
-	     "host: 'it''s \xc3\xa9'\n", &v);
+	     "host: 'it''s \xc3\xa9'\n",
+	     &v);
 	assert_int_equal(v.freq, 99);
 	assert_int_equal(v.interval_ns, 90000000000);
 	assert_true(v.budget == 0.5);
@@ -131,6 +133,7 @@ static void test_mistakes(void **state)
 	bad("freq: -1\n", "f.yaml:1: freq: '-1' is no number");
 	bad("freq: 0\n", "f.yaml:1: freq: 0 is out of range, 1 to 10000 is allowed");
 	bad("interval: soon\n", "f.yaml:1: interval: 'soon' is no duration");
+	bad("interval: 1ms\n", "f.yaml:1: interval: 1ms is out of range, 0.1s to 600s is allowed");
 	bad("cpu-budget: 1e9\n", "f.yaml:1: cpu-budget: 1e9 is out of range");
 	bad("cpu-budget: .nan\n", "f.yaml:1: cpu-budget: '.nan' is no number");
 	bad("idle: perhaps\n", "f.yaml:1: idle: 'perhaps' is neither yes nor no");
@@ -139,7 +142,8 @@ static void test_mistakes(void **state)
 	bad("dir: null\n", "f.yaml:1: dir has no value");
 	bad("dir: \"a\\0b\"\n", "f.yaml:1: the value of dir holds a NUL");
 	bad("fr\x1b: 1\n", "f.yaml:1: not YAML");
-	bad("\"fr\\e\\n\": 1\n", "f.yaml:1: there is no option 'fr?" "?'");
+	bad("\"fr\\e\\n\": 1\n", "f.yaml:1: there is no option 'fr?"
+				 "?'");
 }
 
 static void test_shapes(void **state)
@@ -181,7 +185,8 @@ static void test_memory_bound(void **state)
 
 	arena_init(&small, 4);
 	assert_int_equal(config_parse("f.yaml", text, sizeof(text) - 1, rows, &v, &small, reason,
-				      sizeof(reason)), -EINVAL);
+				      sizeof(reason)),
+			 -EINVAL);
 	assert_string_equal(reason, "f.yaml:1: out of memory");
 	arena_fini(&small);
 }
@@ -221,6 +226,7 @@ static void test_example(void **state)
 	config_example(rows, out);
 	fclose(out);
 	assert_non_null(strstr(text, "# samples per second\n# from 1 to 10000\nfreq: 19\n"));
+	assert_non_null(strstr(text, "# how often\n# from 0.1s to 600s\ninterval: 10s\n"));
 	assert_non_null(strstr(text, "\n\n# keep idle samples\nidle: no\n"));
 	assert_non_null(strstr(text, "\n# name of this node\n#host: NAME\n"));
 	good(text, &v);

@@ -29,11 +29,16 @@ static int teardown(void **state)
 	return unlink(path);
 }
 
-static bool announce(const struct sonde_file *record)
+static bool announce_at(const struct sonde_file *record, uint32_t now)
 {
 	struct event event = lab_file_event(record, LAB_FILE);
 
-	return file_table_event(&table, &event, 1);
+	return file_table_event(&table, &event, now);
+}
+
+static bool announce(const struct sonde_file *record)
+{
+	return announce_at(record, 1);
 }
 
 /* This process, as if it ran `file`. */
@@ -132,6 +137,26 @@ static void test_over_the_budget(void **state)
 	check(SYM_NO_MEMORY, false);
 }
 
+/* Announced again while it was on its way out: it stays, since the kernel side counts on it. */
+static void test_sent_again_while_forgotten(void **state)
+{
+	const uint32_t late = 100000;
+	struct forget_list list = { 0 };
+	struct sonde_file record;
+
+	lab_file_record(&record);
+	announce(&record);
+	known_expire(&table.known, late, &list);
+	assert_int_equal(list.count, 1);
+	assert_false(announce_at(&record, late + 1));
+	for (uint32_t now = late + 1; now < late + 5; now++)
+		known_expire(&table.known, now, &list);
+	assert_int_equal(list.count, 1);
+	assert_non_null(file_table_find(&table, LAB_FILE, late + 5));
+	assert_int_equal(table.opened, 1);
+	free(list.ids);
+}
+
 static void test_drop(void **state)
 {
 	struct forget_list list = { 0 };
@@ -155,6 +180,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_elf, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_over_the_budget, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sent_again_while_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
 	};
 

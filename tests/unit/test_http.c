@@ -78,7 +78,8 @@ static struct http_server *open_server(int *calls)
 
 static int dial(void)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port),
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons(port),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -116,7 +117,8 @@ static void ask(struct http_server *s, const char *method, const char *path, con
 	int fd = dial(), n;
 
 	n = snprintf(request, sizeof(request),
-		     "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s", method, path, more);
+		     "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s", method, path,
+		     more);
 	assert_int_equal(send(fd, request, (size_t)n, MSG_NOSIGNAL), n);
 	read_answer(s, fd);
 	close(fd);
@@ -136,7 +138,8 @@ static void test_get(void **state)
 
 	ask(s, "GET", "/metrics", "\r\n");
 	assert_ptr_equal(strstr(answer, "HTTP/1.1 200 "), answer);
-	assert_non_null(strstr(answer, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+	assert_non_null(
+		strstr(answer, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
 	assert_string_equal(body(), "calls 1\n");
 	ask(s, "GET", "/metrics?x=1", "\r\n");
 	assert_string_equal(body(), "calls 2\n");
@@ -228,8 +231,18 @@ static void test_idle_connections(void **state)
 static void test_addresses(void **state)
 {
 	static const char *const bad[] = {
-		"", "9464", "localhost:9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "::1:9464",
-		"[::1]", "[]:1", "[::1:9464", "127.0.0.1:9464x", "[127.0.0.1]:1",
+		"",
+		"9464",
+		"localhost:9464",
+		"127.0.0.1",
+		"127.0.0.1:",
+		"127.0.0.1:65536",
+		"::1:9464",
+		"[::1]",
+		"[]:1",
+		"[::1:9464",
+		"127.0.0.1:9464x",
+		"[127.0.0.1]:1",
 		"[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb]:1",
 	};
 	struct http_server *s = NULL;
@@ -279,10 +292,14 @@ static void test_all_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_get),		cmocka_unit_test(test_head),
-		cmocka_unit_test(test_refusals),	cmocka_unit_test(test_endless_headers),
-		cmocka_unit_test(test_idle_connections), cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_port_in_use),	cmocka_unit_test(test_all_addresses),
+		cmocka_unit_test(test_get),
+		cmocka_unit_test(test_head),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_endless_headers),
+		cmocka_unit_test(test_idle_connections),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_port_in_use),
+		cmocka_unit_test(test_all_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,8 +174,8 @@ static void test_burst(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_line),	      cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_journal),	      cmocka_unit_test(test_foreign_bytes),
+		cmocka_unit_test(test_a_line),       cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_journal),      cmocka_unit_test(test_foreign_bytes),
 		cmocka_unit_test(test_long_message), cmocka_unit_test(test_burst),
 	};
 

@@ -65,9 +65,11 @@ static char *sample_text(const struct profile *p, const struct profile_sample *s
 
 		buf_printf(&text, "%llx", (unsigned long long)l->address);
 		if (l->mapping_id)
-			buf_printf(&text, "@%s", profile_text(p, p->mappings[l->mapping_id - 1].filename));
+			buf_printf(&text, "@%s",
+				   profile_text(p, p->mappings[l->mapping_id - 1].filename));
 		for (size_t j = 0; j < l->line_count; j++) {
-			const struct profile_function *f = &p->functions[l->lines[j].function_id - 1];
+			const struct profile_function *f =
+				&p->functions[l->lines[j].function_id - 1];
 
 			buf_printf(&text, "+%s(%s):%lld", profile_text(p, f->name),
 				   profile_text(p, f->filename), (long long)l->lines[j].line);
@@ -107,7 +109,8 @@ static void check_times(const struct profile *a, const struct profile *b, int64_
 		char *text = sample_text(a, &a->samples[i]);
 
 		for (size_t type = 0; type < a->type_count; type++)
-			assert_int_equal(value_of(b, text, type), a->samples[i].values[type] * factor);
+			assert_int_equal(value_of(b, text, type),
+					 a->samples[i].values[type] * factor);
 		free(text);
 	}
 }
@@ -124,7 +127,8 @@ static void merging_into_empty_copies(void **state)
 	assert_int_equal(dst->duration_ns, src->duration_ns);
 	assert_string_equal(profile_text(dst, dst->period_type.type),
 			    profile_text(src, src->period_type.type));
-	assert_string_equal(profile_text(dst, dst->default_type), profile_text(src, src->default_type));
+	assert_string_equal(profile_text(dst, dst->default_type),
+			    profile_text(src, src->default_type));
 	assert_int_equal(dst->comment_count, src->comment_count);
 	check_good(dst);
 	profile_free(src);
@@ -177,8 +181,10 @@ static void values_are_conserved(void **state)
 				stack[j] = (uint32_t)profile_add_location(src, 0, x % 2, &line, 1);
 			}
 			label.key = (uint32_t)profile_string(src, "tid");
-			assert_int_equal(profile_add_sample(src, stack, x % 4, (int64_t[]){ 1, x % 100 },
-							    &label, x >> 31), 0);
+			assert_int_equal(profile_add_sample(src, stack, x % 4,
+							    (int64_t[]){ 1, x % 100 }, &label,
+							    x >> 31),
+					 0);
 		}
 		want[0] += sum(src, 0);
 		want[1] += sum(src, 1);
@@ -246,16 +252,23 @@ static void the_time_becomes_that_of_both(void **state)
 
 static void counters_are_added_up(void **state)
 {
-	static const char *const left[] = { "sonde 0.1.0", "host=a", "sonde.lost=1", "sonde.frequency_hz=99",
-					    "sonde.cpus=2", "sonde.frames[no = symbol]=7", "sonde.zero=0",
-					    "sonde.x=18446744073709551610", "sonde.event=cycles" };
-	static const char *const right[] = { "sonde 0.1.0", "host=b", "sonde.lost=41", "sonde.frequency_hz=99",
-					     "sonde.cpus=4", "sonde.frames[no = symbol]=3", "sonde.zero=0",
-					     "sonde.x=10", "sonde.new=4", "sonde.lost=8", "lost=3" };
-	static const char *const want[] = { "sonde 0.1.0", "host=a", "sonde.lost=50", "sonde.frequency_hz=99",
-					    "sonde.cpus=2", "sonde.frames[no = symbol]=10", "sonde.zero=0",
-					    "sonde.x=18446744073709551615", "sonde.event=cycles", "host=b",
-					    "sonde.cpus=4", "sonde.new=4", "lost=3" };
+	static const char *const left[] = { "sonde: 0.1.0",  "host: a",
+					    "sonde.lost=1",  "sonde.frames[no = symbol]=7",
+					    "sonde.zero=0",  "sonde.x=18446744073709551610",
+					    "sonde.text=abc" };
+	static const char *const right[] = {
+		"sonde: 0.1.0", "host: b",     "sonde.lost=41", "sonde.frames[no = symbol]=3",
+		"sonde.zero=0", "sonde.x=10",  "sonde.new=4",   "sonde.lost=8",
+		"lost=3",       "sonde.text=", "sonde.=5",
+	};
+	static const char *const want[] = {
+		"sonde: 0.1.0",   "host: a",
+		"sonde.lost=50",  "sonde.frames[no = symbol]=10",
+		"sonde.zero=0",   "sonde.x=18446744073709551615",
+		"sonde.text=abc", "host: b",
+		"sonde.new=4",    "lost=3",
+		"sonde.text=",    "sonde.=5",
+	};
 	struct profile *a = with("samples", "cpu", 1, 1), *b = with("samples", "cpu", 1, 1);
 	struct profile *dst = empty();
 
@@ -281,7 +294,8 @@ static struct profile *with_mapping(bool has_functions, const char *file)
 	uint32_t location;
 
 	m.filename = (uint32_t)profile_string(p, file);
-	location = (uint32_t)profile_add_location(p, (uint32_t)profile_add_mapping(p, &m), 0x10, NULL, 0);
+	location = (uint32_t)profile_add_location(p, (uint32_t)profile_add_mapping(p, &m), 0x10,
+						  NULL, 0);
 	profile_add_sample(p, &location, 1, (int64_t[]){ 1 }, NULL, 0);
 	return p;
 }
@@ -290,7 +304,8 @@ static void has_functions_needs_both(void **state)
 {
 	for (int left = 0; left < 2; left++) {
 		for (int right = 0; right < 2; right++) {
-			struct profile *a = with_mapping(left, "/bin/a"), *b = with_mapping(right, "/bin/a");
+			struct profile *a = with_mapping(left, "/bin/a"),
+				       *b = with_mapping(right, "/bin/a");
 
 			assert_int_equal(profile_merge(a, b), 0);
 			assert_int_equal(a->mapping_count, 1);

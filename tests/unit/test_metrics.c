@@ -98,7 +98,8 @@ static void test_promtool(void **state)
 		skip();
 	}
 	buf_init(&b, 4096);
-	metric_family(&b, "sonde_lost_samples_total", METRIC_COUNTER, "Samples \\ lost,\nby reason.");
+	metric_family(&b, "sonde_lost_samples_total", METRIC_COUNTER,
+		      "Samples \\ lost,\nby reason.");
 	metric_sample(&b, "sonde_lost_samples_total", "reason", "a \"b\" \\ c\nd\xff\t", 3);
 	metric_sample(&b, "sonde_lost_samples_total", "reason", "idle", INFINITY);
 	metric_single(&b, "sonde_stall_seconds", METRIC_GAUGE, "Longest stall.", 0.1);
@@ -112,8 +113,8 @@ static void test_promtool(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_family), cmocka_unit_test(test_escapes),
-		cmocka_unit_test(test_values), cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_family),   cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_values),   cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_promtool),
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of base/proc. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -71,6 +72,26 @@ static void test_no_such_process(void **state)
 	assert_int_equal(ticks, UNTOUCHED);
 }
 
+static void *own_tid(void *tid)
+{
+	*(uint32_t *)tid = (uint32_t)gettid();
+	assert_int_equal(proc_is_process("/proc", (uint32_t)gettid()), -ECHILD);
+	return NULL;
+}
+
+static void test_process_or_thread(void **state)
+{
+	pthread_t thread;
+	uint32_t tid = 0;
+
+	assert_int_equal(proc_is_process("/proc", (uint32_t)getpid()), 0);
+	assert_int_equal(proc_is_process("/proc", 0x7fffffff), -ESRCH);
+	assert_int_equal(proc_is_process("/nonexistent", 1), -ESRCH);
+	assert_int_equal(pthread_create(&thread, NULL, own_tid, &tid), 0);
+	pthread_join(thread, NULL);
+	assert_int_not_equal(tid, getpid());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -79,6 +100,7 @@ int main(void)
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_own_process),
 		cmocka_unit_test(test_no_such_process),
+		cmocka_unit_test(test_process_or_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

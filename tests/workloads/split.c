@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * split [-t seconds] [-c CPU seconds] [-n threads] [-w a,b,c] [-x status]: three functions that burn
- * 60, 30 and 10 % (or a:b:c) of each thread's CPU time, in turns of a millisecond or so, and measure
+ * split [-t seconds] [-c CPU seconds] [-g] [-n threads] [-w a,b,c] [-x status]: three functions that
+ * burn 60, 30 and 10 % (or a:b:c) of each thread's CPU time, in turns of a millisecond or so, and measure
  * what they really took by the thread's own CPU clock. Ends after so many seconds, or when the first
- * thread has had so much CPU; exits with `status`.
+ * thread has had so much CPU; exits with `status`. -g: is ready before it begins, and begins when
+ * its standard input ends.
  */
 #include <pthread.h>
 #include <string.h>
@@ -73,13 +74,17 @@ int main(int argc, char **argv)
 {
 	static struct worker workers[MAX_THREADS];
 	double seconds = 0;
+	bool gate = false;
+	char byte;
 	int threads = 1, status = 0, opt;
 
-	while ((opt = getopt(argc, argv, "t:c:n:w:x:")) != -1) {
+	while ((opt = getopt(argc, argv, "t:c:gn:w:x:")) != -1) {
 		if (opt == 't')
 			seconds = atof(optarg);
 		else if (opt == 'c')
 			end_cpu_ns = (uint64_t)(atof(optarg) * 1e9);
+		else if (opt == 'g')
+			gate = true;
 		else if (opt == 'n')
 			threads = atoi(optarg);
 		else if (opt == 'x')
@@ -92,9 +97,11 @@ int main(int argc, char **argv)
 		return 2;
 	burn_catch_signals();
 	iters_per_us = burn_calibrate(hot_60);
+	burn_say_ready();
+	while (gate && read(STDIN_FILENO, &byte, 1) > 0)
+		;
 	if (seconds > 0)
 		end_ns = wall_ns() + (uint64_t)(seconds * 1e9);
-	burn_say_ready();
 	for (int i = 1; i < threads; i++)
 		if (pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]))
 			burn_die("pthread_create");

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Feeding unwind tables to the kernel side; see tables.h. */
+#include "agent/tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In drains: what was used more recently is not dropped; when a table given up is tried again. */
+enum { DROP_AGE = 2, RETRY_AFTER = 60 };
+
+/* The two sides name the same things; a rule is copied as it is. */
+_Static_assert(sizeof(struct unwind_rule) == sizeof(struct sonde_rule), "rules differ");
+#define SAME(a, b) _Static_assert((int)(a) == (int)(b), "rules differ")
+SAME(UNWIND_NONE, SONDE_CFA_NONE);
+SAME(UNWIND_UNSUPPORTED, SONDE_CFA_UNSUPPORTED);
+SAME(UNWIND_END, SONDE_CFA_END);
+SAME(UNWIND_SP, SONDE_CFA_SP);
+SAME(UNWIND_FP, SONDE_CFA_FP);
+SAME(UNWIND_SP_DEREF, SONDE_CFA_SP_DEREF);
+SAME(UNWIND_FP_DEREF, SONDE_CFA_FP_DEREF);
+SAME(UNWIND_REG, SONDE_CFA_REG);
+SAME(UNWIND_PLT, SONDE_CFA_PLT);
+SAME(UNWIND_SIGNAL, SONDE_CFA_SIGNAL);
+SAME(UNWIND_FP_SAME, SONDE_FP_SAME);
+SAME(UNWIND_FP_UNDEFINED, SONDE_FP_UNDEFINED);
+SAME(UNWIND_FP_AT_CFA, SONDE_FP_AT_CFA);
+SAME(UNWIND_FP_AT_FP, SONDE_FP_AT_FP);
+SAME(offsetof(struct unwind_rule, cfa_off), offsetof(struct sonde_rule, off));
+SAME(offsetof(struct unwind_rule, cfa_add), offsetof(struct sonde_rule, add));
+SAME(offsetof(struct unwind_rule, fp_off), offsetof(struct sonde_rule, fp_off));
+
+/* The table in the form that collecting takes: rows as two arrays. */
+static int to_rows(const struct unwind_table *table, struct table_rows *rows, void **ret_memory)
+{
+	uint64_t *offsets = calloc(table->row_count, sizeof(uint64_t) + sizeof(uint32_t));
+	uint32_t *rules;
+
+	if (!offsets)
+		return -ENOMEM;
+	rules = (uint32_t *)(offsets + table->row_count);
+	for (size_t i = 0; i < table->row_count; i++) {
+		offsets[i] = table->rows[i].off;
+		rules[i] = table->rows[i].rule;
+	}
+	*rows = (struct table_rows){
+		.offsets = offsets,
+		.rule_indices = rules,
+		.row_count = table->row_count,
+		.rules = (const struct sonde_rule *)table->rules,
+		.rule_count = table->rule_count,
+	};
+	*ret_memory = offsets;
+	return 0;
+}
+
+static int load(struct collect *c, uint64_t file, const struct unwind_table *table)
+{
+	struct table_rows rows;
+	void *memory;
+	int err;
+
+	if (!table || !table->row_count)
+		return collect_add_table(c, file, NULL);
+	err = to_rows(table, &rows, &memory);
+	if (err)
+		return err;
+	err = file == SONDE_FRAME_VDSO ? collect_add_vdso_table(c, &rows)
+				       : collect_add_table(c, file, &rows);
+	free(memory);
+	return err;
+}
+
+/* Drops the table that was unused for longest; false if all are in use. */
+static bool drop_oldest(struct collect *c, struct resolver *r)
+{
+	uint32_t oldest_age = DROP_AGE;
+	uint64_t file, oldest = 0;
+	size_t cursor = 0;
+
+	while (collect_next_table(c, &cursor, &file)) {
+		uint32_t age = resolver_file_age(r, file);
+
+		if (file != SONDE_FRAME_VDSO && age > oldest_age) {
+			oldest_age = age;
+			oldest = file;
+		}
+	}
+	if (!oldest)
+		return false;
+	collect_drop_table(c, oldest);
+	return true;
+}
+
+/* Takes over `table`. Without a place to wait the kernel shall simply ask again. */
+static void wait_for_room(struct table_feeder *f, struct collect *c, uint64_t file,
+			  struct unwind_table *table, uint32_t retry_at)
+{
+	if (f->waiting_count == TABLES_MAX_WAITING) {
+		unwind_table_free(table);
+		collect_forget(c, COLLECT_FILE, file);
+		return;
+	}
+	f->waiting[f->waiting_count++] = (struct waiting_table){ file, table, retry_at };
+}
+
+/* Takes over `table`. */
+static void feed(struct table_feeder *f, struct collect *c, struct resolver *r, uint64_t file,
+		 struct unwind_table *table)
+{
+	int err = load(c, file, table);
+
+	if (err != -ENOSPC) {
+		unwind_table_free(table);
+		return;
+	}
+	if (drop_oldest(c, r)) {
+		wait_for_room(f, c, file, table, 0);
+		return;
+	}
+	unwind_table_free(table);
+	f->given_up++;
+	wait_for_room(f, c, file, NULL, f->drains + RETRY_AFTER);
+}
+
+void tables_feed(struct table_feeder *f, struct collect *c, struct resolver *r)
+{
+	struct unwind_table *table;
+	uint64_t file;
+
+	while (resolver_next_table(r, &file, &table))
+		feed(f, c, r, file, table);
+}
+
+void tables_tick(struct table_feeder *f, struct collect *c, struct resolver *r)
+{
+	struct table_feeder now = *f;
+
+	f->drains++;
+	f->waiting_count = 0;
+	for (size_t i = 0; i < now.waiting_count; i++) {
+		struct waiting_table *w = &now.waiting[i];
+
+		if (w->table)
+			feed(f, c, r, w->file, w->table);
+		else if (f->drains >= w->retry_at)
+			collect_forget(c, COLLECT_FILE, w->file);
+		else
+			f->waiting[f->waiting_count++] = *w;
+	}
+}
+
+void tables_add_vdso(struct collect *c)
+{
+	struct unwind_table *table;
+
+	if (unwind_table_build_vdso(&table))
+		return;
+	load(c, SONDE_FRAME_VDSO, table);
+	unwind_table_free(table);
+}
+
+void tables_fini(struct table_feeder *f)
+{
+	for (size_t i = 0; i < f->waiting_count; i++)
+		unwind_table_free(f->waiting[i].table);
+	f->waiting_count = 0;
+}

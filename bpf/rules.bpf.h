@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Unwind tables: finding the rule that holds at a place in a file, and applying it to the
+ * registers of a frame to get those of its caller. x86-64.
+ *
+ * A rule is exact or it is not used: no row of another place stands in, no register is taken
+ * for known that is not.
+ */
+#ifndef BPF_RULES_BPF_H
+#define BPF_RULES_BPF_H
+
+#include "bpf/state.bpf.h"
+
+/* ucontext of a signal frame: offsets of saved registers (asm/sigcontext.h). */
+#define UCONTEXT_R8 40  /* r8 to r15 follow one another */
+#define UCONTEXT_RDI 104 /* rdi rsi rbp rbx rdx rax rcx rsp rip */
+
+/* What applying a rule came to. */
+enum step_result {
+	STEP_CALLER, /* registers are those of the caller; pc is its return address minus one */
+	STEP_END,    /* this was the outermost frame */
+	STEP_POINTER, /* no rule: the frame pointer may tell */
+	STEP_RULE,
+	STEP_REGISTER,
+	STEP_STUCK,
+	STEP_READ,
+};
+
+/*
+ * The number of the rule that holds at `low` in a page: binary search for the last row at or
+ * below it. Without branches, for the verifier's sake. Rule 0 is "none".
+ */
+static __always_inline __u32 page_search(const struct sonde_page *page, __u32 low)
+{
+	__u32 element = page->first / SONDE_ROWS_PER_ELEMENT;
+	__u64 at = page->first % SONDE_ROWS_PER_ELEMENT, left = page->count;
+	struct sonde_row *rows = bpf_map_lookup_elem(&unwind_rows, &element);
+
+	if (!rows || !left)
+		return 0;
+	for (int i = 0; i < SONDE_SEARCH_STEPS; i++) {
+		__u64 half = left >> 1;
+		__u64 pc = rows[(at + half) & (SONDE_ROWS_PER_ELEMENT - 1)].pc_low;
+		__u64 up = ((pc - (__u64)low - 1) >> 63); /* 1 if pc <= low */
+
+		at += half * up;
+		left = half + (left - half - half) * up;
+	}
+	return rows[at & (SONDE_ROWS_PER_ELEMENT - 1)].rule;
+}
+
+/* The rule for s->pc in the file of s->vma into s->rule. */
+__noinline int rule_find(__u32 context)
+{
+	struct walk_state *s = walk_state(context);
+	struct sonde_page_key key = {};
+	struct sonde_page *page;
+	struct sonde_rule *rule;
+	__u64 off;
+	__u32 number;
+
+	if (!s)
+		return 0;
+	off = s->pc + s->vma.delta;
+	key.file = s->vma.file;
+	key.page = off >> SONDE_PAGE_SHIFT;
+	s->rule.cfa = SONDE_CFA_NONE;
+	page = bpf_map_lookup_elem(&unwind_pages, &key);
+	if (!page)
+		return 0;
+	number = page_search(page, off & ((1 << SONDE_PAGE_SHIFT) - 1));
+	rule = bpf_map_lookup_elem(&unwind_rules, &number);
+	if (rule)
+		s->rule = *rule;
+	return 0;
+}
+
+static __always_inline bool read_word(__u64 addr, __u64 *to)
+{
+	return bpf_probe_read_user(to, sizeof(*to), (void *)addr) == 0;
+}
+
+/* A signal handler's frame: every register of the interrupted code lies in memory. */
+static __always_inline enum step_result rule_signal(struct walk_state *s)
+{
+	__u64 context = s->sp + s->rule.off, *words = s->node; /* scratch by now */
+
+	if (bpf_probe_read_user(&s->gprs[8], 8 * sizeof(__u64), (void *)(context + UCONTEXT_R8)) ||
+	    bpf_probe_read_user(words, 9 * sizeof(__u64), (void *)(context + UCONTEXT_RDI)))
+		return STEP_READ;
+	s->gprs[5] = words[0];
+	s->gprs[4] = words[1];
+	s->gprs[6] = s->fp = words[2];
+	s->gprs[3] = words[3];
+	s->gprs[1] = words[4];
+	s->gprs[0] = words[5];
+	s->gprs[2] = words[6];
+	s->gprs[7] = s->sp = words[7];
+	s->pc = words[8];
+	s->regs_known = s->fp_known = 1;
+	return STEP_CALLER;
+}
+
+/* The CFA by s->rule. */
+static __always_inline enum step_result rule_cfa(struct walk_state *s, __u64 *cfa)
+{
+	__u64 off = (__s64)s->rule.off, base = s->sp;
+
+	switch (s->rule.cfa) {
+	case SONDE_CFA_SP:
+	case SONDE_CFA_SP_DEREF:
+		break;
+	case SONDE_CFA_FP:
+	case SONDE_CFA_FP_DEREF:
+		if (!s->fp_known)
+			return STEP_REGISTER;
+		base = s->fp;
+		break;
+	case SONDE_CFA_REG:
+		if (!s->regs_known)
+			return STEP_REGISTER;
+		base = s->gprs[s->rule.reg & (DWARF_REGISTERS - 1)];
+		break;
+	case SONDE_CFA_PLT:
+		off += (s->pc & 15) >= (__u64)s->rule.add ? 8 : 0;
+		break;
+	default:
+		return STEP_RULE;
+	}
+	*cfa = base + off;
+	if (s->rule.cfa == SONDE_CFA_SP_DEREF || s->rule.cfa == SONDE_CFA_FP_DEREF) {
+		if (!read_word(*cfa, cfa))
+			return STEP_READ;
+		*cfa += (__s64)s->rule.add;
+	}
+	return STEP_CALLER;
+}
+
+/* Applies s->rule: the registers become those of the caller. */
+static __always_inline enum step_result rule_apply(struct walk_state *s)
+{
+	enum step_result result;
+	__u64 cfa, pc, fp = s->fp;
+
+	if (s->rule.cfa == SONDE_CFA_NONE)
+		return STEP_POINTER;
+	if (s->rule.cfa == SONDE_CFA_END)
+		return STEP_END;
+	if (s->rule.cfa == SONDE_CFA_SIGNAL)
+		return rule_signal(s);
+	result = rule_cfa(s, &cfa);
+	if (result != STEP_CALLER)
+		return result;
+	if (cfa <= s->sp)
+		return STEP_STUCK;
+	if (!read_word(cfa - 8, &pc))
+		return STEP_READ;
+	if (s->rule.fp == SONDE_FP_AT_CFA || s->rule.fp == SONDE_FP_AT_FP) {
+		if (s->rule.fp == SONDE_FP_AT_FP && !s->fp_known)
+			return STEP_REGISTER;
+		if (!read_word((s->rule.fp == SONDE_FP_AT_CFA ? cfa : s->fp) +
+				       (__s64)s->rule.fp_off, &fp))
+			return STEP_READ;
+		s->fp_known = 1;
+	} else if (s->rule.fp == SONDE_FP_UNDEFINED) {
+		s->fp_known = 0;
+	}
+	s->regs_known = 0;
+	s->sp = cfa;
+	s->fp = fp;
+	s->pc = pc - 1;
+	return pc ? STEP_CALLER : STEP_END;
+}
+
+#endif
