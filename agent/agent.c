@@ -3,12 +3,12 @@
 #include "agent/agent.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "agent/books.h"
 #include "agent/tables.h"
 #include "agent/version.h"
 #include "base/clock.h"
@@ -22,24 +22,6 @@ struct agent {
 	nsec_t started;          /* of that profile, monotonic */
 	struct agent_totals taken; /* the books when the last profile was taken */
 };
-
-static const struct {
-	const char *name, *text;
-} counters[] = {
-#define X(id, name, text) [SONDE_COUNT_##id] = { name, text },
-	SONDE_COUNTERS(X)
-#undef X
-};
-
-const char *counter_name(enum sonde_counter counter)
-{
-	return counters[counter].name;
-}
-
-const char *counter_text(enum sonde_counter counter)
-{
-	return counters[counter].text;
-}
 
 static void on_event(void *context, const struct event *event)
 {
@@ -213,55 +195,6 @@ void agent_totals(struct agent *a, struct agent_totals *ret_totals)
 	*ret_totals = t;
 }
 
-/* now - before, field by field: both hold nothing but uint64_t. */
-static struct agent_totals totals_since(const struct agent_totals *now,
-					const struct agent_totals *before)
-{
-	enum { FIELDS = sizeof(struct agent_totals) / sizeof(uint64_t) };
-	union {
-		struct agent_totals totals;
-		uint64_t fields[FIELDS];
-	} a = { .totals = *now }, b = { .totals = *before };
-
-	for (size_t i = 0; i < FIELDS; i++)
-		a.fields[i] -= b.fields[i];
-	return a.totals;
-}
-
-static int comment(struct profile *p, const char *name, uint64_t value)
-{
-	return profile_add_comment(p, "sonde.%s=%" PRIu64, name, value);
-}
-
-static int add_books(struct profile *p, const struct agent_totals *t)
-{
-	const struct {
-		const char *name;
-		uint64_t value;
-	} books[] = {
-		{ "expected", t->collect.expected_samples },
-		{ "missed", t->missed },
-		{ "lost_stacks", t->resolve.lost_stacks },
-		{ "unknown_processes", t->resolve.unknown_processes },
-		{ "lost_no_memory", t->resolve.no_memory },
-		{ "bad_records", t->collect.bad_records },
-		{ "drain_errors", t->collect.drain_errors },
-		{ "failed_cpus", t->collect.failed_cpus },
-	};
-	int err = 0;
-
-	for (size_t i = 0; !err && i < sizeof(books) / sizeof(books[0]); i++)
-		err = comment(p, books[i].name, books[i].value);
-	for (int i = 0; !err && i < SONDE_COUNTER_COUNT; i++)
-		err = comment(p, counters[i].name, t->collect.counters[i]);
-	for (int i = 0; !err && i < SYM_REASON_COUNT; i++) {
-		if (t->resolve.frames[i])
-			err = profile_add_comment(p, "sonde.frames[%s]=%" PRIu64,
-						  sym_reason_text(i), t->resolve.frames[i]);
-	}
-	return err;
-}
-
 static int add_comments(struct agent *a, const struct agent_totals *t)
 {
 	struct profile *p = a->profile;
@@ -282,7 +215,7 @@ static int add_comments(struct agent *a, const struct agent_totals *t)
 	if (!err && !collect_has_user_stacks(a->collect))
 		err = profile_add_comment(p, "user stacks: off, reading user memory may hang this "
 					     "kernel");
-	return err ? err : add_books(p, t);
+	return err ? err : books_add(p, t);
 }
 
 /* A stack's worth of weight without any stack: the overflow of the overflow. */
@@ -321,7 +254,7 @@ int agent_take(struct agent *a, bool last, struct profile **ret_profile)
 	drain_error = agent_drain(a);
 	p->duration_ns = (int64_t)(clock_monotonic() - a->started);
 	agent_totals(a, &now);
-	t = totals_since(&now, &a->taken);
+	t = books_since(&now, &a->taken);
 	add_lost_weight(a, &t);
 	resolver_end(a->resolver);
 	p->period = mean_period(a, &t);

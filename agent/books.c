@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and differences of counters, and their place in a profile; see books.h. */
+#include "agent/books.h"
+
+#include <inttypes.h>
+
+static const struct {
+	const char *name, *text;
+} counters[] = {
+#define X(id, name, text) [SONDE_COUNT_##id] = { name, text },
+	SONDE_COUNTERS(X)
+#undef X
+};
+
+const char *counter_name(enum sonde_counter counter)
+{
+	return counters[counter].name;
+}
+
+const char *counter_text(enum sonde_counter counter)
+{
+	return counters[counter].text;
+}
+
+/* Both hold nothing but uint64_t. */
+struct agent_totals books_since(const struct agent_totals *now,
+				const struct agent_totals *before)
+{
+	enum { FIELDS = sizeof(struct agent_totals) / sizeof(uint64_t) };
+	union {
+		struct agent_totals totals;
+		uint64_t fields[FIELDS];
+	} a = { .totals = *now }, b = { .totals = *before };
+
+	for (size_t i = 0; i < FIELDS; i++)
+		a.fields[i] -= b.fields[i];
+	return a.totals;
+}
+
+static int comment(struct profile *p, const char *name, uint64_t value)
+{
+	return profile_add_comment(p, "sonde.%s=%" PRIu64, name, value);
+}
+
+int books_add(struct profile *p, const struct agent_totals *t)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} books[] = {
+		{ "expected", t->collect.expected_samples },
+		{ "missed", t->missed },
+		{ "lost_stacks", t->resolve.lost_stacks },
+		{ "unknown_processes", t->resolve.unknown_processes },
+		{ "lost_no_memory", t->resolve.no_memory },
+		{ "bad_records", t->collect.bad_records },
+		{ "drain_errors", t->collect.drain_errors },
+		{ "failed_cpus", t->collect.failed_cpus },
+	};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(books) / sizeof(books[0]); i++)
+		err = comment(p, books[i].name, books[i].value);
+	for (int i = 0; !err && i < SONDE_COUNTER_COUNT; i++)
+		err = comment(p, counters[i].name, t->collect.counters[i]);
+	for (int i = 0; !err && i < SYM_REASON_COUNT; i++) {
+		if (t->resolve.frames[i])
+			err = profile_add_comment(p, "sonde.frames[%s]=%" PRIu64,
+						  sym_reason_text(i), t->resolve.frames[i]);
+	}
+	return err;
+}
