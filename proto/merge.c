@@ -14,9 +14,6 @@
 #include "base/buf.h"
 #include "base/parse.h"
 
-/* Comments of the form of counters that tell how it was measured: adding them up is nonsense. */
-static const char *const settings[] = { "sonde.frequency_hz", "sonde.cpus" };
-
 static const char COUNTER_PREFIX[] = "sonde.";
 
 /* By the source's number: the destination's, or 0 while it is not known. */
@@ -262,12 +259,9 @@ static size_t parse_counter(const char *text, uint64_t *ret_value)
 	const char *equals = strrchr(text, '=');
 	size_t len = equals ? (size_t)(equals - text) : 0;
 
-	if (len < sizeof(COUNTER_PREFIX) || strncmp(text, COUNTER_PREFIX, strlen(COUNTER_PREFIX)) != 0)
+	if (len < sizeof(COUNTER_PREFIX) ||
+	    strncmp(text, COUNTER_PREFIX, strlen(COUNTER_PREFIX)) != 0)
 		return 0;
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-		if (strlen(settings[i]) == len && strncmp(settings[i], text, len) == 0)
-			return 0;
-	}
 	return parse_u64(equals + 1, 10, ret_value) ? 0 : len;
 }
 
@@ -306,8 +300,7 @@ static int add_to_counter(struct profile *dst, uint32_t *comment, const char *te
 	buf_init(&sum, SIZE_MAX / 2);
 	buf_put(&sum, text, len);
 	buf_printf(&sum, "=%" PRIu64, have);
-	string = buf_error(&sum) ? -ENOMEM :
-				   profile_string_n(dst, (const char *)sum.data, sum.len);
+	string = buf_error(&sum) ? -ENOMEM : profile_string_n(dst, (const char *)sum.data, sum.len);
 	buf_fini(&sum);
 	if (string < 0)
 		return -ENOMEM;

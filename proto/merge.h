@@ -14,9 +14,9 @@
  * untouched, if the sample types or the period type differ; -ENOMEM over dst's bound (dst is
  * then unusable).
  *
- * Comments: "sonde.<name>=<digits>" are counters and are added up (but for frequency_hz and cpus,
- * which say how it was measured); of all others each distinct line is kept once.
- * mapping.has_functions stays only if both say so. The period becomes the longer one.
+ * Comments: "sonde.<name>=<digits>" are counters and are added up; of all others each distinct
+ * line is kept once. mapping.has_functions stays only if both say so. The period becomes the
+ * longer one.
  *
  * A counter that grew leaves its old text in dst's strings: before a profile of many merges is
  * written, merge it once more into an empty one, which takes only what is in use.

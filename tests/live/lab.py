@@ -28,6 +28,7 @@ COMMENT = re.compile(r"^sonde\.([^=]+)=(.*)$")
 LOST = ("missed", "no_state", "lost_no_memory")
 NOT_KEPT = ("idle", "filtered")
 UNNAMED_PREFIX = "frames["
+SENT = re.compile(r"\((\d+) stacks, (\d+) files")  # in the summary: what crossed to user space
 MODULE_VDSO, MODULE_JIT = "[vdso]", ("[jit]", "[anon]", "")
 MARKER = re.compile(r"^\[(truncated.*|no user stack|no mapping|vma busy|stack lost|no stack|overflow|"
                     r"unknown file)\]$")

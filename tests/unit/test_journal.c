@@ -166,6 +166,33 @@ static void a_removal_is_all_or_nothing(void **state)
 	lab_remove_dir(dir);
 }
 
+/* A chunk that cannot be deleted is not read again either, now or after the next open. */
+static void a_removal_is_finished_later(void **state)
+{
+	static const char first[] = "journal/00000000000000000001-00000000000000000000.chunk";
+	struct journal *j;
+	char dir[64];
+
+	lab_make_dir(dir);
+	j = open_journal(dir);
+	for (int64_t value = 1; value <= 3; value++)
+		append(j, 1, value);
+	assert_int_equal(read_sum(j, 2, 1), 6);
+	lab_run("cd %s && rm %s && mkdir %s", dir, first, first);
+	assert_int_equal(journal_remove(j, 1), 0);
+	expect_none(j, UINT64_MAX);
+	assert_int_equal(lab_count(dir, "journal", ".done"), 1);
+	journal_close(j);
+	j = open_journal(dir);
+	expect_none(j, UINT64_MAX);
+	assert_int_equal(lab_count(dir, "journal", ".done"), 1);
+	journal_close(j);
+	lab_run("rmdir %s/%s", dir, first);
+	journal_close(open_journal(dir));
+	assert_int_equal(lab_count(dir, "journal", ".done"), 0);
+	lab_remove_dir(dir);
+}
+
 static void rubbish_goes_at_open(void **state)
 {
 	struct journal *j;
@@ -200,6 +227,7 @@ int main(void)
 		cmocka_unit_test(other_measurements_stay_apart),
 		cmocka_unit_test(a_clock_set_back_strands_nothing),
 		cmocka_unit_test(a_removal_is_all_or_nothing),
+		cmocka_unit_test(a_removal_is_finished_later),
 		cmocka_unit_test(rubbish_goes_at_open),
 	};
 
