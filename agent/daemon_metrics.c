@@ -139,6 +139,8 @@ static void write_storage(const struct daemon *d, struct buf *out)
 		  (double)d->totals.journal_errors },
 		{ "sonde_journal_damaged_total", METRIC_COUNTER, "Damaged chunks set aside.",
 		  (double)journal.damaged },
+		{ "sonde_journal_dropped_total", METRIC_COUNTER,
+		  "Chunks dropped for the journal's bound.", (double)journal.dropped },
 		{ "sonde_journal_bytes", METRIC_GAUGE, "Size of the journal.",
 		  (double)journal.bytes },
 		{ "sonde_store_errors_total", METRIC_COUNTER, "Windows that could not be stored yet.",

@@ -76,6 +76,13 @@ void windows_flush(struct daemon *d)
 
 	while ((err = journal_read_oldest(d->journal, UINT64_MAX, &window, &p)) == 0) {
 		err = store_add(d->store, p, agent_is_hardware(d->agent) ? "cycles" : "cpu");
+		if (err == -EINVAL || err == -EFBIG) {
+			/* It will never be taken, and must not block those behind it. */
+			d->totals.lost_samples += count_samples(p);
+			log_warn("store: window %" PRIu64 " refused: %s; its samples are lost", window,
+				 strerror(-err));
+			err = 0;
+		}
 		profile_free(p);
 		if (!err)
 			err = journal_remove(d->journal, window);

@@ -65,19 +65,9 @@ bool output_knows(const char *path)
 static int write_format(const struct profile *p, const struct format *format,
 			struct byte_sink sink)
 {
-	struct compressor *compressor;
-	int err;
-
 	if (format->folded)
 		return folded_write(p, 0, sink);
-	err = compressor_open(format->compression, 0, sink, &compressor);
-	if (err)
-		return err;
-	err = pprof_write(p, compressor_sink(compressor));
-	if (!err)
-		err = compressor_finish(compressor);
-	compressor_close(compressor);
-	return err;
+	return pprof_write_compressed(p, format->compression, sink);
 }
 
 /* A device, pipe or socket: must be written to, never replaced by a file. */

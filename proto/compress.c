@@ -313,3 +313,28 @@ int decompress(enum compress_kind kind, const void *bytes, size_t len, struct bu
 		out->len = before;
 	return err;
 }
+
+int pprof_write_compressed(const struct profile *p, enum compress_kind kind, struct byte_sink out)
+{
+	struct compressor *compressor;
+	int err = compressor_open(kind, 0, out, &compressor);
+
+	if (err)
+		return err;
+	err = pprof_write(p, compressor_sink(compressor));
+	if (!err)
+		err = compressor_finish(compressor);
+	compressor_close(compressor);
+	return err;
+}
+
+static int put_to_buf(void *context, const void *bytes, size_t len)
+{
+	buf_put(context, bytes, len);
+	return buf_error(context);
+}
+
+int pprof_put_compressed(const struct profile *p, enum compress_kind kind, struct buf *out)
+{
+	return pprof_write_compressed(p, kind, (struct byte_sink){ put_to_buf, out });
+}

@@ -19,6 +19,12 @@ struct byte_sink compressor_sink(struct compressor *c);
 int compressor_finish(struct compressor *c);
 void compressor_close(struct compressor *c);
 
+/* A whole profile as compressed pprof. 0, or what the writer or the sink returned. */
+int pprof_write_compressed(const struct profile *p, enum compress_kind kind, struct byte_sink out);
+
+/* The same, appended to a buffer whose bound applies. */
+int pprof_put_compressed(const struct profile *p, enum compress_kind kind, struct buf *out);
+
 /* The kind by the first bytes: 1f 8b, 28 b5 2f fd, else none. */
 enum compress_kind compress_detect(const void *bytes, size_t len);
 

@@ -345,10 +345,7 @@ static int join_comments(struct profile *dst, const struct profile *src)
 	return err;
 }
 
-int profile_merge_filtered(struct profile *dst, const struct profile *src,
-			   bool (*keep)(void *context, const struct profile *src,
-					const struct profile_sample *sample),
-			   void *context)
+int profile_merge(struct profile *dst, const struct profile *src)
 {
 	struct merge m;
 	int err;
@@ -358,17 +355,10 @@ int profile_merge_filtered(struct profile *dst, const struct profile *src,
 	err = merge_init(&m, dst, src);
 	if (!err)
 		err = join_header(&m);
-	for (size_t i = 0; !err && i < src->sample_count; i++) {
-		if (!keep || keep(context, src, &src->samples[i]))
-			err = add_sample(&m, &src->samples[i]);
-	}
+	for (size_t i = 0; !err && i < src->sample_count; i++)
+		err = add_sample(&m, &src->samples[i]);
 	if (!err)
 		err = join_comments(dst, src);
 	merge_fini(&m);
 	return err;
-}
-
-int profile_merge(struct profile *dst, const struct profile *src)
-{
-	return profile_merge_filtered(dst, src, NULL, NULL);
 }

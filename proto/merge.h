@@ -23,10 +23,4 @@
  */
 int profile_merge(struct profile *dst, const struct profile *src);
 
-/* As profile_merge, but only samples that `keep` says yes to. */
-int profile_merge_filtered(struct profile *dst, const struct profile *src,
-			   bool (*keep)(void *context, const struct profile *src,
-					const struct profile_sample *sample),
-			   void *context);
-
 #endif

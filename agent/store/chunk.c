@@ -29,27 +29,6 @@ static uint32_t checksum(struct chunk_header header, const uint8_t *payload, siz
 	return (uint32_t)crc32_z(crc32_z(0, (const Bytef *)&header, sizeof(header)), payload, len);
 }
 
-static int put_to_buf(void *context, const void *bytes, size_t len)
-{
-	buf_put(context, bytes, len);
-	return buf_error(context);
-}
-
-static int put_payload(const struct profile *p, struct buf *out)
-{
-	struct compressor *compressor;
-	int err = compressor_open(COMPRESS_ZSTD, 0, (struct byte_sink){ put_to_buf, out },
-				  &compressor);
-
-	if (err)
-		return err;
-	err = pprof_write(p, compressor_sink(compressor));
-	if (!err)
-		err = compressor_finish(compressor);
-	compressor_close(compressor);
-	return err;
-}
-
 int chunk_encode(const struct profile *p, struct buf *out)
 {
 	struct chunk_header header = { .version = htole32(CHUNK_VERSION) };
@@ -59,7 +38,7 @@ int chunk_encode(const struct profile *p, struct buf *out)
 
 	memcpy(header.magic, MAGIC, sizeof(header.magic));
 	buf_put(out, &header, sizeof(header));
-	err = put_payload(p, out);
+	err = pprof_put_compressed(p, COMPRESS_ZSTD, out);
 	if (!err)
 		err = buf_error(out);
 	if (err)

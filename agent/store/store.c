@@ -159,24 +159,10 @@ void store_set_caps(struct store *s, uint64_t max_bytes, uint64_t max_age_ns)
 
 /* ---- writing ---- */
 
-static int put_to_buf(void *context, const void *bytes, size_t len)
-{
-	buf_put(context, bytes, len);
-	return buf_error(context);
-}
-
 static int encode(const struct profile *p, struct buf *out)
 {
-	struct compressor *compressor;
-	int err = compressor_open(COMPRESS_GZIP, 0, (struct byte_sink){ put_to_buf, out },
-				  &compressor);
+	int err = pprof_put_compressed(p, COMPRESS_GZIP, out);
 
-	if (err)
-		return err;
-	err = pprof_write(p, compressor_sink(compressor));
-	if (!err)
-		err = compressor_finish(compressor);
-	compressor_close(compressor);
 	return err == -ENOSPC ? -EFBIG : err; /* our own bound, not the disk's */
 }
 

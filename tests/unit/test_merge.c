@@ -316,38 +316,6 @@ static void has_functions_needs_both(void **state)
 	}
 }
 
-static bool is_node(void *context, const struct profile *src, const struct profile_sample *sample)
-{
-	++*(size_t *)context;
-	for (size_t i = 0; i < sample->label_count; i++) {
-		if (strcmp(profile_text(src, sample->labels[i].key), "comm") == 0)
-			return strcmp(profile_text(src, sample->labels[i].str), "node") == 0;
-	}
-	return false;
-}
-
-/* What only refused samples refer to stays away. */
-static void filters_choose_samples(void **state)
-{
-	struct profile *src = profile_from_text(NODE), *dst = empty();
-	size_t asked = 0;
-
-	assert_int_equal(profile_merge_filtered(dst, src, is_node, &asked), 0);
-	assert_int_equal(asked, src->sample_count);
-	assert_in_range(dst->sample_count, 1, src->sample_count - 1);
-	assert_true(dst->location_count < src->location_count);
-	assert_true(dst->strings.count < src->strings.count);
-	for (size_t i = 0; i < dst->sample_count; i++) {
-		char *text = sample_text(dst, &dst->samples[i]);
-
-		assert_int_equal(value_of(src, text, 0), dst->samples[i].values[0]);
-		free(text);
-	}
-	check_good(dst);
-	profile_free(src);
-	profile_free(dst);
-}
-
 static void the_bound_is_kept(void **state)
 {
 	struct profile *src = profile_from_text(NODE), *dst;
@@ -380,7 +348,6 @@ int main(void)
 		cmocka_unit_test(the_time_becomes_that_of_both),
 		cmocka_unit_test(counters_are_added_up),
 		cmocka_unit_test(has_functions_needs_both),
-		cmocka_unit_test(filters_choose_samples),
 		cmocka_unit_test(the_bound_is_kept),
 		cmocka_unit_test(folded_locations_stay_folded),
 	};
