@@ -99,16 +99,13 @@ static __always_inline void file_names(struct sonde_file *record, struct file *f
 	record->name_count = count;
 }
 
-/* Announces a file unless that was done; returns its enum sonde_file_state. */
-static __always_inline __u64 file_send(struct walk_state *s, struct file *file, __u64 id,
-				       __u64 vm_start, __u64 vm_end)
+/* Sends the record of the file whose identity is in s->identity; 0 if it was accepted. */
+static __always_inline long file_announce(struct walk_state *s, struct file *file, __u64 id,
+					  __u64 vm_start, __u64 vm_end)
 {
 	struct sonde_file *record = &s->file_record;
-	__u8 asked = SONDE_FILE_ASKED, *state = bpf_map_lookup_elem(&files, &id);
 	__u64 size;
 
-	if (state)
-		return *state;
 	record->head.type = SONDE_RECORD_FILE;
 	record->head.id = id;
 	record->dev = s->identity.dev;
@@ -124,7 +121,18 @@ static __always_inline __u64 file_send(struct walk_state *s, struct file *file, 
 	size = path_record_size(__builtin_offsetof(struct sonde_file, names) + record->names_size);
 	record->head.size = size;
 	/* Wakes user space: the process may be gone in a millisecond. */
-	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_FORCE_WAKEUP) ||
+	return bpf_ringbuf_output(&ring, record, size, BPF_RB_FORCE_WAKEUP);
+}
+
+/* Announces a file unless that was done; returns its enum sonde_file_state. */
+static __always_inline __u64 file_send(struct walk_state *s, struct file *file, __u64 id,
+				       __u64 vm_start, __u64 vm_end)
+{
+	__u8 asked = SONDE_FILE_ASKED, *state = bpf_map_lookup_elem(&files, &id);
+
+	if (state)
+		return *state;
+	if (file_announce(s, file, id, vm_start, vm_end) ||
 	    bpf_map_update_elem(&files, &id, &asked, BPF_ANY))
 		count_one(s->context, SONDE_COUNT_FILE_RETRY);
 	return SONDE_FILE_ASKED;

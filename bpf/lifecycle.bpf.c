@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Follows the children of target processes. Attached only when some processes are targets. */
+/*
+ * What happens to processes: exec, so that the new program's unwind table is being built before
+ * the first sample meets it; fork and free, to follow the children of target processes (attached
+ * only when some processes are targets).
+ */
 #include "bpf/target.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -26,5 +30,29 @@ int BPF_PROG(sonde_free, struct task_struct *task)
 
 	if (BPF_CORE_READ(task, pid) == tgid && is_target(task, tgid))
 		bpf_map_delete_elem(&targets, &tgid);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(sonde_exec, struct task_struct *task)
+{
+	struct walk_state *s = walk_state(SONDE_CONTEXT_TRACEPOINT);
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), id;
+	struct file *exe = BPF_CORE_READ(task, mm, exe_file);
+	__u8 announced = 1;
+
+	if (!s || !exe)
+		return 0;
+	s->context = SONDE_CONTEXT_TRACEPOINT;
+	s->tgid = pid_tgid >> 32;
+	s->tid = (__u32)pid_tgid;
+	if (!target_matches(s, task) || file_identity_read(s, exe))
+		return 0;
+	id = file_identity_hash(s);
+	if (bpf_map_lookup_elem(&files, &id) || bpf_map_lookup_elem(&exec_files, &id))
+		return 0;
+	if (file_announce(s, exe, id, 0, 0) ||
+	    bpf_map_update_elem(&exec_files, &id, &announced, BPF_ANY))
+		count_one(SONDE_CONTEXT_TRACEPOINT, SONDE_COUNT_FILE_RETRY);
 	return 0;
 }

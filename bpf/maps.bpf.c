@@ -13,6 +13,7 @@ struct overflow_map overflow_1 SEC(".maps");
 struct seen_stacks_map seen_stacks SEC(".maps");
 struct seen_facts_map seen_facts SEC(".maps");
 struct files_map files SEC(".maps");
+struct exec_files_map exec_files SEC(".maps");
 struct targets_map targets SEC(".maps");
 struct counters_map counters SEC(".maps");
 struct totals_map totals SEC(".maps");

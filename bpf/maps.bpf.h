@@ -4,8 +4,8 @@
  * preallocated (allocation is not allowed in NMI), none is LRU. The sizes here are defaults that
  * the loader may change.
  *
- * Who writes: the perf-event programs write ring, counts, overflow, seen_*, files; tracepoint
- * programs write targets only. On 5.10 a hash written from both could deadlock: an NMI may
+ * Who writes: the perf-event programs write counts, overflow, seen_*, files; tracepoint programs
+ * write targets and exec_files. The ring buffer is for all: it only tries its lock in NMI. On 5.10 a hash written from both could deadlock: an NMI may
  * come while the bucket is held.
  */
 #ifndef BPF_MAPS_BPF_H
@@ -56,6 +56,14 @@ struct seen_facts_map {
 struct files_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+};
+
+/* Executables announced at exec, by the tracepoint program: it may not write `files`. */
+struct exec_files_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
 	__type(key, __u64);
 	__type(value, __u8);
 };
@@ -115,6 +123,7 @@ extern struct overflow_map overflow_1 SEC(".maps");
 extern struct seen_stacks_map seen_stacks SEC(".maps");
 extern struct seen_facts_map seen_facts SEC(".maps");
 extern struct files_map files SEC(".maps");
+extern struct exec_files_map exec_files SEC(".maps");
 extern struct targets_map targets SEC(".maps");
 extern struct counters_map counters SEC(".maps");
 extern struct totals_map totals SEC(".maps");

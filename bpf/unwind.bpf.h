@@ -143,12 +143,14 @@ __noinline int unwind_step(__u32 context)
 	struct walk_state *s = walk_state(context);
 	enum step_result result = STEP_POINTER;
 
-	if (!s || !push_pc(s))
+	if (!s)
 		return 1;
 	if (s->stack.count >= SONDE_MAX_FRAMES - 1) {
 		push_marker(s, SONDE_MARKER_TRUNCATED_DEPTH, SONDE_COUNT_TRUNCATED_DEPTH);
 		return 1;
 	}
+	if (!push_pc(s))
+		return 1;
 	if (s->vma.state == SONDE_FILE_TABLE) {
 		rule_find(context);
 		result = rule_apply(s);

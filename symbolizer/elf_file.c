@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
@@ -27,6 +28,35 @@ int elf_source_fd(int fd, struct elf_source *ret_source)
 struct elf_source elf_source_image(const void *image, size_t size)
 {
 	return (struct elf_source){ .fd = -1, .image = image, .size = size };
+}
+
+/*
+ * How much of the vDSO is sure to be mapped: what its PT_LOADs take from the file, which are
+ * all at the start of it. Section headers may lie behind; they are not needed.
+ */
+static size_t vdso_size(const uint8_t *image)
+{
+	const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)image;
+	const Elf64_Phdr *segments = (const Elf64_Phdr *)(image + ehdr->e_phoff);
+	size_t size = sizeof(*ehdr);
+
+	for (size_t i = 0; i < ehdr->e_phnum; i++) {
+		size_t end = segments[i].p_offset + segments[i].p_filesz;
+
+		if (segments[i].p_type == PT_LOAD && end > size)
+			size = end;
+	}
+	return size;
+}
+
+int elf_source_vdso(struct elf_source *ret_source)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+
+	if (!image)
+		return -ENOENT;
+	*ret_source = elf_source_image(image, vdso_size(image));
+	return 0;
 }
 
 int elf_source_read(const struct elf_source *source, uint64_t off, void *to, size_t len)
@@ -173,6 +203,36 @@ const Elf64_Shdr *elf_section_by_type(const struct elf_file *elf, uint32_t type)
 	for (size_t i = 0; i < elf->section_count; i++) {
 		if (elf->sections[i].sh_type == type)
 			return &elf->sections[i];
+	}
+	return NULL;
+}
+
+/* Whether the string at `off` of a section is `name`, its NUL included. */
+static bool is_name(const struct elf_file *elf, const Elf64_Shdr *strings, uint64_t off,
+		    const char *name)
+{
+	char text[64];
+	size_t len = strlen(name) + 1;
+
+	return len <= sizeof(text) && off <= strings->sh_size && len <= strings->sh_size - off &&
+	       elf_source_read(&elf->source, strings->sh_offset + off, text, len) == 0 &&
+	       memcmp(text, name, len) == 0;
+}
+
+const Elf64_Shdr *elf_section_by_name(const struct elf_file *elf, const char *name)
+{
+	size_t strings = elf->ehdr.e_shstrndx;
+
+	if (strings == SHN_XINDEX && elf->section_count > 0)
+		strings = elf->sections[0].sh_link;
+	if (strings >= elf->section_count ||
+	    !elf_section_is_readable(elf, &elf->sections[strings]))
+		return NULL;
+	for (size_t i = 1; i < elf->section_count; i++) {
+		const Elf64_Shdr *s = &elf->sections[i];
+
+		if (is_name(elf, &elf->sections[strings], s->sh_name, name))
+			return s;
 	}
 	return NULL;
 }

@@ -34,6 +34,9 @@ struct elf_file {
 int elf_source_fd(int fd, struct elf_source *ret_source);
 struct elf_source elf_source_image(const void *image, size_t size);
 
+/* This process's vDSO: -ENOENT if it has none. */
+int elf_source_vdso(struct elf_source *ret_source);
+
 /* `len` bytes at `off`: 0, -EBADMSG if they are not all inside the file, -ENOMEM, -EIO. */
 int elf_source_read(const struct elf_source *source, uint64_t off, void *to, size_t len);
 
@@ -51,6 +54,9 @@ bool elf_section_is_readable(const struct elf_file *elf, const Elf64_Shdr *secti
 
 /* The first section of a type, or NULL. */
 const Elf64_Shdr *elf_section_by_type(const struct elf_file *elf, uint32_t type);
+
+/* The first section of a name, or NULL. */
+const Elf64_Shdr *elf_section_by_name(const struct elf_file *elf, const char *name);
 
 /* The first segment of a type, or NULL. */
 const Elf64_Phdr *elf_segment_by_type(const struct elf_file *elf, uint32_t type);

@@ -9,15 +9,13 @@
 #include "symbolizer/sym_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "symbolizer/build_id.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/elf_debug.h"
 #include "symbolizer/elf_file.h"
 #include "symbolizer/elf_syms.h"
 #include "symbolizer/sym_builder.h"
@@ -68,43 +66,19 @@ static int copy_loads(const struct elf_file *elf, struct sym_file *file)
 	return 0;
 }
 
-/* Opens <debug_dir>/.build-id/xx/rest.debug, a regular file: its fd or -errno. */
-static int open_debug_file(const char *debug_dir, const char *build_id)
-{
-	char path[4096];
-	int len;
-
-	if (strlen(build_id) < 4)
-		return -ENOENT;
-	len = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_dir, build_id,
-		       build_id + 2);
-	if (len < 0 || (size_t)len >= sizeof(path))
-		return -ENAMETOOLONG;
-	len = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return len < 0 ? -errno : len;
-}
-
-/* Adds the symbols of the debug file if it is really that of this build. */
+/* Adds the symbols of the debug file. */
 static int add_debug_symbols(const struct sym_file *file, const char *debug_dir,
 			     struct sym_builder *b)
 {
-	char build_id[BUILD_ID_HEX_SIZE];
-	struct elf_file elf = { 0 };
-	struct elf_source source;
+	struct elf_file elf;
 	int fd, err;
 
 	if (!debug_dir || !file->has_gnu_build_id)
 		return -ENOENT;
-	fd = open_debug_file(debug_dir, file->build_id);
-	if (fd < 0)
-		return -ENOENT;
-	err = elf_source_fd(fd, &source);
-	if (!err)
-		err = elf_file_open(&source, &elf);
-	if (!err && (!build_id_gnu(&elf, build_id) || strcmp(build_id, file->build_id) != 0))
-		err = -ENOENT;
-	if (!err)
-		err = elf_syms_of_section(&elf, SHT_SYMTAB, b);
+	err = elf_debug_open(debug_dir, file->build_id, &elf, &fd);
+	if (err)
+		return err;
+	err = elf_syms_of_section(&elf, SHT_SYMTAB, b);
 	elf_file_close(&elf);
 	close(fd);
 	return err;
@@ -212,32 +186,12 @@ int sym_file_load_image(const void *image, size_t size, const struct sym_file_op
 	return load(&source, options, ret_file);
 }
 
-/*
- * How much of the vDSO is sure to be mapped: what its PT_LOADs take from the file, which are
- * all at the start of it. Section headers may lie behind; they are not needed.
- */
-static size_t vdso_size(const uint8_t *image)
-{
-	const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)image;
-	const Elf64_Phdr *segments = (const Elf64_Phdr *)(image + ehdr->e_phoff);
-	size_t size = sizeof(*ehdr);
-
-	for (size_t i = 0; i < ehdr->e_phnum; i++) {
-		size_t end = segments[i].p_offset + segments[i].p_filesz;
-
-		if (segments[i].p_type == PT_LOAD && end > size)
-			size = end;
-	}
-	return size;
-}
-
 int sym_file_load_vdso(const struct sym_file_options *options, struct sym_file **ret_file)
 {
-	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct elf_source source;
+	int err = elf_source_vdso(&source);
 
-	if (!image)
-		return -ENOENT;
-	return sym_file_load_image(image, vdso_size(image), options, ret_file);
+	return err ? err : load(&source, options, ret_file);
 }
 
 void sym_file_free(struct sym_file *file)

@@ -87,6 +87,10 @@ struct unwind_options {
 int unwind_table_build(int fd, const struct unwind_options *options,
 		       struct unwind_table **ret_table);
 
+/* The same for a file in memory, which is only borrowed for the call. */
+int unwind_table_build_image(const void *image, size_t size, const struct unwind_options *options,
+			     struct unwind_table **ret_table);
+
 /* The same for the vDSO of this process. */
 int unwind_table_build_vdso(struct unwind_table **ret_table);
 

@@ -54,7 +54,7 @@ struct cfa_machine {
 	struct bytes program;
 	uint64_t program_vaddr; /* of its first byte, for pc-relative pointers */
 	const uint8_t *program_start;
-	uint64_t loc; /* address from which on `state` holds */
+	uint64_t loc;  /* address from which on `state` holds */
 	uint64_t next; /* where it stops to hold */
 	bool advanced;
 	bool bad;

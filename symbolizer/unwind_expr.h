@@ -7,16 +7,15 @@
 #define SYMBOLIZER_UNWIND_EXPR_H
 
 #include "symbolizer/unwind_bytes.h"
-
-enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RIP = 16 };
+#include "symbolizer/unwind_dwarf.h"
 
 enum unwind_form {
-	UNWIND_FORM_OTHER,   /* not understood */
-	UNWIND_FORM_NUMBER,  /* add */
-	UNWIND_FORM_CFA,     /* CFA + add */
-	UNWIND_FORM_REG,     /* reg + add */
-	UNWIND_FORM_DEREF,   /* *(reg + off) + add */
-	UNWIND_FORM_PLT,     /* rsp + off + ((rip & 15) >= add ? 8 : 0) */
+	UNWIND_FORM_OTHER,  /* not understood */
+	UNWIND_FORM_NUMBER, /* add */
+	UNWIND_FORM_CFA,    /* CFA + add */
+	UNWIND_FORM_REG,    /* reg + add */
+	UNWIND_FORM_DEREF,  /* *(reg + off) + add */
+	UNWIND_FORM_PLT,    /* rsp + off + ((rip & 15) >= add ? 8 : 0) */
 };
 
 struct unwind_value {

@@ -12,8 +12,8 @@ struct unwind_rows {
 	size_t rule_cap;
 	size_t max_rows;
 	size_t max_rules;
-	struct map numbers;            /* rule -> its number */
-	uint32_t last_number;          /* of the rule asked for last */
+	struct map numbers;   /* rule -> its number */
+	uint32_t last_number; /* of the rule asked for last */
 };
 
 int unwind_rows_init(struct unwind_rows *w, size_t max_rows, size_t max_rules);

@@ -154,6 +154,8 @@ void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id)
 
 	/* Already gone is as good. */
 	bpf_map_delete_elem(bpf_map__fd(maps[thing]), &id);
+	if (thing == COLLECT_FILE)
+		bpf_map_delete_elem(bpf_map__fd(c->skel->maps.exec_files), &id);
 }
 
 static void add_counters(struct collect *c, uint64_t *sums)

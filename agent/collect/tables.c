@@ -4,14 +4,12 @@
 
 #include "agent/collect/collect_private.h"
 
-/* The answer to an announcement; the entry may be gone, if the file was forgotten meanwhile. */
+/* The answer to an announcement, also to one at exec, before any sample has met the file. */
 static int answer(struct collect *c, uint64_t file, enum sonde_file_state state)
 {
 	__u8 value = (__u8)state;
 
-	if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.files), &file, &value, BPF_EXIST))
-		return errno == ENOENT ? 0 : -errno;
-	return 0;
+	return bpf_map_update_elem(bpf_map__fd(c->skel->maps.files), &file, &value, BPF_ANY);
 }
 
 int collect_add_table(struct collect *c, uint64_t file, const struct table_rows *rows)
