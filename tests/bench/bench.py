@@ -113,7 +113,8 @@ def bpf_cost(tool, scratch):
         out = os.path.join(scratch, "bpf-" + tool.name)
         argv = [str(a) for a in tool.record(out, HZ, str(length))]
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, env=dict(os.environ, **(tool.env or {})))
+                                   stderr=subprocess.DEVNULL,
+                                   env=dict(os.environ, **(tool.env or {})))
         last = (0, 0)
         while process.poll() is None:  # the programs are gone when the tool is: keep the last look
             mine = [v for k, v in programs().items() if k not in before]
@@ -196,7 +197,7 @@ def main():
                 usable += [] if why else [tool]
             for number in range(ROUNDS):
                 for tool in usable:
-                    print(f"round {number + 1} of {ROUNDS}: {tool.name}", file=sys.stderr, flush=True)
+                    print(f"round {number + 1} of {ROUNDS}: {tool.name}", file=sys.stderr)
                     runs[tool.name].append(one_run(tool, scratch))
             for tool in usable:
                 ns = bpf_cost(tool, scratch)

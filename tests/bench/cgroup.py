@@ -31,8 +31,8 @@ def _hierarchy():
 
 class MemoryCgroup:
     """
-    enter() is for the child before its exec. peak_bytes(): the highest use without page cache, which
-    is read every 50 ms; peak_all_bytes(): with it, by the kernel's own mark.
+    enter() is for the child before its exec. peak_bytes(): the highest use without page cache,
+    which is read every 50 ms; peak_all_bytes(): with it, by the kernel's own mark.
     """
 
     def __init__(self, name):

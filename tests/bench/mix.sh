@@ -7,8 +7,14 @@ dir=$1 workloads=$2
 seq 1 400000 >"$dir/numbers"
 
 compile() { for f in base/*.c; do gcc -O2 -D_GNU_SOURCE -I. -c -o "$dir/$1.o" "$f"; done; }
-archive() { gzip -c "$dir/numbers" | gzip -dc | sha256sum; xz -1 -c "$dir/numbers" | xz -dc | md5sum; }
-text() { sort -R "$dir/numbers" | sort -n | awk '{ n += $1 } END { print n }'; grep -c 77 "$dir/numbers"; }
+archive() {
+	gzip -c "$dir/numbers" | gzip -dc | sha256sum
+	xz -1 -c "$dir/numbers" | xz -dc | md5sum
+}
+text() {
+	sort -R "$dir/numbers" | sort -n | awk '{ n += $1 } END { print n }'
+	grep -c 77 "$dir/numbers"
+}
 script() {
 	python3 -c 'import json, re, zlib
 for i in range(40):

@@ -20,6 +20,10 @@ const struct host_map_row host_map_rows[] = {
 	ROW(counts_0, 0),    ROW(counts_1, 0),   ROW(overflow_0, 0), ROW(overflow_1, 0),
 	ROW(seen_stacks, 0), ROW(seen_facts, 0), ROW(files, 0),      ROW(targets, 0),
 	ROW(counters, 1),    ROW(totals, 1),     ROW(walk_states, 1),
+	ROW(unwind_pages, 0), ROW(unwind_rules, 1),
+	/* Declared by its sizes, since a value has 4 MiB. */
+	{ "unwind_rows", &unwind_rows, sizeof(__u32), sizeof(*unwind_rows.value_size) / sizeof(int),
+	  sizeof(*unwind_rows.max_entries) / sizeof(int), 1 },
 };
 const size_t host_map_row_count = ARRAY_SIZE(host_map_rows);
 

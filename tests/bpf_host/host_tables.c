@@ -8,7 +8,7 @@
 #include "host_maps.h"
 #include "host_private.h"
 
-enum { MAX_MAPS = 16, RING_BYTES = 8 << 20 };
+enum { MAX_MAPS = 16, RING_BYTES = 8 << 20, LARGE_BYTES = 1 << 20 };
 
 static struct table {
 	__u8 *keys, *values;
@@ -34,12 +34,18 @@ void host_maps_reset(void)
 		const struct host_map_row *row = &host_map_rows[i];
 		struct table *t = &tables[i];
 
-		if (!t->values) {
-			t->keys = calloc(row->max_entries, row->key_size);
-			t->values = calloc(row->max_entries, row->value_size);
+		size_t bytes = row->max_entries * row->value_size;
+
+		if (bytes >= LARGE_BYTES) { /* fresh zero pages cost less than clearing */
+			free(t->values);
+			t->values = NULL;
 		}
-		if (row->is_array)
-			memset(t->values, 0, row->max_entries * row->value_size);
+		if (!t->keys)
+			t->keys = calloc(row->max_entries, row->key_size);
+		if (!t->values)
+			t->values = calloc(1, bytes);
+		else if (row->is_array)
+			memset(t->values, 0, bytes);
 		t->count = row->is_array ? row->max_entries : 0;
 		t->limit = row->max_entries;
 		t->refuse = false;

@@ -30,8 +30,8 @@ NOT_KEPT = ("idle", "filtered")
 UNNAMED_PREFIX = "frames["
 SENT = re.compile(r"\((\d+) stacks, (\d+) files")  # in the summary: what crossed to user space
 MODULE_VDSO, MODULE_JIT = "[vdso]", ("[jit]", "[anon]", "")
-MARKER = re.compile(r"^\[(truncated.*|no user stack|no mapping|vma busy|stack lost|no stack|overflow|"
-                    r"unknown file)\]$")
+MARKER = re.compile(r"^\[(truncated.*|no user stack|no mapping|vma busy|stack lost|no stack|"
+                    r"overflow|unknown file)\]$")
 
 
 def is_marker(frame):

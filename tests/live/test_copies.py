@@ -14,7 +14,7 @@ HOT = ("hot_60", "hot_30", "hot_10")
 
 
 def record_copies(n):
-    """All copies begin together, and niced: or sonde would get a hundredth of a CPU for its start."""
+    """All begin together, and niced: or sonde would get a hundredth of a CPU for its start."""
     argv = ["nice", "-n", "19", lab.wl("split"), "-g"]
     gate, let_go = os.pipe()
     with contextlib.ExitStack() as stack:

@@ -60,7 +60,7 @@ def beside_bpf():
         counts = tracer.stop()
     check("@s[" in counts, f"the tracer saw nothing: {counts[-300:]}")
     expected, received = reconcile(r, length)
-    note(f"{100 * (expected - received) / expected:.2f} % of the samples were skipped by the kernel")
+    note(f"{100 * (expected - received) / expected:.2f} % of the samples were skipped")
 
 
 @test("a recording of one process: expected follows the process, not the machine")

@@ -104,7 +104,7 @@ def callers():
     got, shown = float(row.group(1)), mine / r.cpu_ns(r.select(comm="split"))
     whole = mine / r.cpu_ns(r.profile.samples)
     check(min(abs(got - 100 * shown), abs(got - 100 * whole)) < 0.1,
-          f"take_turns: {got} %, by the file {100 * shown:.2f} % of split, {100 * whole:.2f} % of all")
+          f"take_turns: {got} %, by the file {100 * shown:.2f} or {100 * whole:.2f} %")
     for order in ("caller", "callee"):
         tree = report("-g", order, "--comm", "split", r.path)
         check("worker_main" in tree and "take_turns" in tree, f"no callers with -g {order}")
@@ -135,7 +135,8 @@ def others():
 
 @test("what is not a profile: one line with the reason, a status that is not 0")
 def refused():
-    for name, content in (("empty", b""), ("text", b"hello\n" * 99), ("zip", b"\x1f\x8b\x08" + b"x" * 50)):
+    for name, content in (("empty", b""), ("text", b"hello\n" * 99),
+                          ("zip", b"\x1f\x8b\x08" + b"x" * 50)):
         path = scratch.path(name)
         with open(path, "wb") as f:
             f.write(content)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """200 processes a second that live for a few milliseconds: none is without data, all are named."""
 
+import os
+import shutil
 import subprocess
 
 import lab
@@ -10,6 +12,8 @@ from tap import check, note, run, skip, test
 
 scratch = lab.Scratch()
 HZ = 499
+# Of this run only: another test may storm on the same machine. 8 bytes, begins all commands' names.
+PREFIX = "s" + os.urandom(4).hex()[:7]
 
 
 def symbols_of(path):
@@ -18,21 +22,21 @@ def symbols_of(path):
 
 
 def is_child(sample):
-    return str(sample.labels.get(lab.LABEL_COMM, "")).startswith(("storm_", "storm-"))
+    return str(sample.labels.get(lab.LABEL_COMM, "")).startswith(PREFIX)
 
 
 def judge(r, burn, known):
     """
     User-mode samples of the children by what their first frame is: right (a function that the
-    program has), wrong (a name that it has not), in a library with or without a name there (Debian's
-    ld.so has no .symtab), other.
+    program has), wrong (a name that it has not), in a library with or without a name there
+    (Debian's ld.so has no .symtab), other.
     """
     counts = dict(right=0, burn=0, wrong=0, library=0, nameless=0, other=0)
     examples = []
     i = r.profile.value_index(lab.TYPE_SAMPLES)
     for s in filter(lab.in_user_mode, filter(is_child, r.profile.samples)):
         f, n = lab.leaf(s), s.values[i]
-        own = "/storm_" in f.module or f.module.startswith("storm_")
+        own = os.path.basename(f.module).startswith(PREFIX)
         if f.function in burn:
             counts["burn"] += n
         if own and f.function and (f.function in known or f.function.endswith("@plt")):
@@ -67,16 +71,24 @@ def check_storm(r, truth, counts, least=0.99):
         check(s.labels.get(lab.LABEL_COMM), f"a sample without a command: {s.labels} {s.frames}")
 
 
+def child():
+    """The known binary, under a name of this run."""
+    path = scratch.path(PREFIX + "_child")
+    if not os.path.exists(path):
+        shutil.copy(lab.wl("storm_child"), path)
+    return path
+
+
 def run_storm(name, *args):
     """The storm runs from before to after the recording of all CPUs."""
-    with lab.Workload(lab.wl("storm"), *args) as w:
+    with lab.Workload(lab.wl("storm"), "-f", PREFIX, *args) as w:
         r = lab.record("-a", "-F", HZ, "-d", lab.seconds(4, 30), out=scratch.path(name + ".pb.gz"))
         return r, w.stop()
 
 
 @test("storm of a known binary: at least 99 % of user samples named, none without process data")
 def plain():
-    r, truth = run_storm("plain", lab.wl("storm_child"))
+    r, truth = run_storm("plain", child())
     counts = judge(r, {"storm_burn"}, symbols_of(lab.wl("storm_child")))
     check_storm(r, truth, counts)
     check(counts["burn"] > 0.7 * counts["all"], "storm_burn is not where the time goes")
@@ -85,7 +97,7 @@ def plain():
 @test("storm as the command: children are followed, their CPU time is all there")
 def as_command():
     r = lab.record("-F", HZ, out=scratch.path("command.pb.gz"),
-                   command=[lab.wl("storm"), "-t", lab.seconds("3", "20"), lab.wl("storm_child")])
+                   command=[lab.wl("storm"), "-t", lab.seconds("3", "20"), child()])
     truth = lab.truth_in(r.stdout)
     counts = judge(r, {"storm_burn"}, symbols_of(lab.wl("storm_child")))
     check_storm(r, truth, counts)
@@ -98,7 +110,7 @@ def as_command():
 @test("storm of binaries first seen during the storm (a new file each 20 runs)")
 def fresh():
     files = lab.Scratch()
-    r, truth = run_storm("fresh", "-m", "copies", "-d", files.name, lab.wl("storm_child"))
+    r, truth = run_storm("fresh", "-m", "copies", "-d", files.name, child())
     counts = judge(r, {"storm_burn"}, symbols_of(lab.wl("storm_child")))
     note(f"{truth['files']} files were made during the storm")
     check_storm(r, truth, counts)
@@ -112,7 +124,7 @@ def rewritten(name, every):
     counts = judge(r, {"storm_burn_a", "storm_burn_b"}, known)
     wrong = right = 0
     for which, other in (("a", "b"), ("b", "a")):
-        mine = r.select(thread=f"storm-{which}")
+        mine = r.select(thread=f"{PREFIX}-{which}")
         right += r.count(s for s in mine if lab.has(s, f"storm_burn_{which}"))
         wrong += r.count(s for s in mine if lab.has(s, f"storm_burn_{other}"))
     note(f"{truth['rewrites']} rewrites; by the threads' own names: {right} right, {wrong} wrong")
@@ -138,14 +150,14 @@ def beside():
     if not lab.FULL:
         skip("only with FULL=1")
     length = lab.seconds(10, 30)
-    with lab.Workload(lab.wl("storm"), lab.wl("storm_child")) as w:
+    with lab.Workload(lab.wl("storm"), child()) as w:
         tools = (peers.Perf(scratch.path("perf.data"), HZ, "-a"),
-                 peers.Bpftrace(HZ, length, "storm_child"), peers.BccProfile(HZ, length))
+                 peers.Bpftrace(HZ, length, PREFIX + "_child"), peers.BccProfile(HZ, length))
         r = lab.record("-a", "-F", HZ, "-d", length, out=scratch.path("beside.pb.gz"))
         tools[0].stop()
-        bpftrace, bcc = tools[1].named("storm_burn"), tools[2].named("storm_child", "storm_burn")
+        bpftrace, bcc = tools[1].named("storm_burn"), tools[2].named(PREFIX, "storm_burn")
         truth = w.stop()
-    stacks = [s for c, s, user in tools[0].stacks() if c == "storm_child" and user]
+    stacks = [s for c, s, user in tools[0].stacks() if c.startswith(PREFIX) and user]
     peers.report("perf record -g", sum(s[0] == "storm_burn" for s in stacks), len(stacks))
     peers.report("bpftrace", *bpftrace)
     peers.report("profile-bpfcc", *bcc)

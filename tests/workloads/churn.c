@@ -55,7 +55,8 @@ static void *runner_main(void *arg)
 
 	while (go_on()) {
 		int i = (int)(burn_random(&seed) % (unsigned int)file_count);
-		uint8_t *map = mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fds[i], 0);
+		uint8_t *map =
+			mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fds[i], 0);
 
 		if (map == MAP_FAILED)
 			burn_die("mmap of code");
@@ -77,7 +78,8 @@ static void *churner_main(void *arg)
 	prctl(PR_SET_NAME, "churner");
 	while (go_on()) {
 		size_t pages = 1 + burn_random(&seed) % 8, bytes = pages * 4096;
-		uint8_t *map = mmap(NULL, bytes + 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *map =
+			mmap(NULL, bytes + 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		uint8_t *file = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fds[0], 0);
 
 		if (map == MAP_FAILED || file == MAP_FAILED)

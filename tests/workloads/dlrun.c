@@ -45,7 +45,8 @@ int main(int argc, char **argv)
 		end = wall_ns() + (uint64_t)(seconds * 1e9);
 	while (!burn_stop && (!end || wall_ns() < end)) {
 		for (int k = 0; table[k].name; k++) {
-			uint64_t us = table[k].weight * (3 + burn_random(&seed) % 15), start = cpu_ns();
+			uint64_t us = table[k].weight * (3 + burn_random(&seed) % 15),
+				 start = cpu_ns();
 
 			prctl(PR_SET_NAME, table[k].name);
 			table[k].fn(us * iters);

@@ -51,7 +51,8 @@ static void turn_by_dlopen(const char *path, int which, uint64_t ns)
 static void overwrite(const char *path, const char *from)
 {
 	static char bytes[MAX_LIBRARY_BYTES];
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
 	ssize_t n = in < 0 ? -1 : read(in, bytes, sizeof(bytes));
 
 	if (out < 0 || n <= 0 || pwrite(out, bytes, (size_t)n, 0) != n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jit [-t seconds] [-n]: runs code it wrote into anonymous memory, three functions in the shares 60,
- * 30 and 10, and describes it in /tmp/perf-<its own pid>.map as seen in its own namespaces
+ * jit [-t seconds] [-n]: runs code it wrote into anonymous memory, three functions in the shares
+ * 60, 30 and 10, and describes it in /tmp/perf-<its own pid>.map as seen in its own namespaces
  * (-n: writes no map). The names hold what real maps hold: blanks, a semicolon; one start
  * address is written with 0x and one without, one line is damaged.
  */
@@ -25,8 +25,8 @@ static void write_map(const uint8_t *code)
 	fprintf(f, "this line is damaged\n");
 	for (int k = 0; k < FUNCTIONS; k++)
 		fprintf(f, "%s%llx %zx %s%s\n", k == 1 ? "0x" : "",
-			(unsigned long long)(uintptr_t)(code + k * SPACING), template_size(), names[k],
-			k == 2 ? "\r" : "");
+			(unsigned long long)(uintptr_t)(code + k * SPACING), template_size(),
+			names[k], k == 2 ? "\r" : "");
 	if (fclose(f))
 		burn_die(path);
 }
@@ -68,7 +68,8 @@ int main(int argc, char **argv)
 			took[k] += cpu_ns() - start;
 		}
 	}
-	printf("{\"event\":\"truth\",\"pid\":%d,\"functions\":{\"%s\":%llu,\"%s\":%llu,\"%s\":%llu}}\n",
+	printf("{\"event\":\"truth\",\"pid\":%d,\"functions\":{\"%s\":%llu,\"%s\":%llu,\"%s\":%llu}"
+	       "}\n",
 	       (int)getpid(), names[0], (unsigned long long)took[0], names[1],
 	       (unsigned long long)took[1], names[2], (unsigned long long)took[2]);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dlrun expects of a library: a table of functions and the names that they must be shown by. */
+/* What dlrun wants of a library: a table of functions and the names they must be shown by. */
 #ifndef WORKLOADS_LAY_H
 #define WORKLOADS_LAY_H
 

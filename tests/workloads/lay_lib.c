@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library for dlrun, linked in many layouts (cases S-01, S-02, S-03): constants before the code, so
- * that file offset and address part ways under lld, a function on a page of its own, and with
+ * A library for dlrun, linked in many layouts (cases S-01, S-02, S-03): constants before the code,
+ * so that file offset and address part ways under lld, a function on a page of its own, and with
  * -DLAY_SECOND_SEGMENT one in a second executable segment.
  */
 #include "lay.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaderexit [-t seconds]: main() starts a busy thread and leaves by pthread_exit: the process lives
- * on, but /proc/PID/{maps,exe,root,map_files} of the leader are empty (case S-16).
+ * leaderexit [-t seconds]: main() starts a busy thread and leaves by pthread_exit: the process
+ * lives on, but /proc/PID/{maps,exe,root,map_files} of the leader are empty (case S-16).
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LD_PRELOAD shim: perf_event_open of a hardware event fails with errno $SHIM_ERRNO (a number), as on
- * a virtual machine without a PMU; all other system calls pass. Says so once on fd 2 at the end
+ * LD_PRELOAD shim: perf_event_open of a hardware event fails with errno $SHIM_ERRNO (a number), as
+ * on a virtual machine without a PMU; all other system calls pass. Says so once on fd 2 at the end
  * of the process, so that a test knows that the shim was in the way (case K-05).
  */
 #include <errno.h>

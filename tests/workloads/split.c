@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * split [-t seconds] [-c CPU seconds] [-g] [-n threads] [-w a,b,c] [-x status]: three functions that
- * burn 60, 30 and 10 % (or a:b:c) of each thread's CPU time, in turns of a millisecond or so, and measure
- * what they really took by the thread's own CPU clock. Ends after so many seconds, or when the first
- * thread has had so much CPU; exits with `status`. -g: is ready before it begins, and begins when
- * its standard input ends.
+ * split [-t seconds] [-c CPU seconds] [-g] [-n threads] [-w a,b,c] [-x status]: three functions
+ * that burn 60, 30 and 10 % (or a:b:c) of each thread's CPU time, in turns of a millisecond or so,
+ * and measure what they really took by the thread's own CPU clock. Ends after so many seconds, or
+ * when the first thread has had so much CPU; exits with `status`. -g: is ready before it begins,
+ * and begins when its standard input ends.
  */
 #include <pthread.h>
 #include <string.h>
@@ -31,7 +31,8 @@ struct worker {
 /* A turn of function k lasts weight * 3..17 us: in step with nothing. */
 __attribute__((noinline)) static void take_turns(struct worker *w, uint64_t seed)
 {
-	while (!burn_stop && (!end_ns || wall_ns() < end_ns) && (!end_cpu_ns || cpu_ns() < end_cpu_ns)) {
+	while (!burn_stop && (!end_ns || wall_ns() < end_ns) &&
+	       (!end_cpu_ns || cpu_ns() < end_cpu_ns)) {
 		for (int k = 0; k < FUNCTIONS; k++) {
 			uint64_t us = weights[k] * (3 + burn_random(&seed) % 15);
 			uint64_t start = cpu_ns();
@@ -57,7 +58,8 @@ static void print_truth(const struct worker *workers, int count)
 {
 	uint64_t total = 0;
 
-	printf("{\"event\":\"truth\",\"pid\":%d,\"threads\":%d,\"functions\":{", (int)getpid(), count);
+	printf("{\"event\":\"truth\",\"pid\":%d,\"threads\":%d,\"functions\":{", (int)getpid(),
+	       count);
 	for (int k = 0; k < FUNCTIONS; k++) {
 		uint64_t sum = 0;
 
@@ -89,8 +91,8 @@ int main(int argc, char **argv)
 			threads = atoi(optarg);
 		else if (opt == 'x')
 			status = atoi(optarg);
-		else if (opt != 'w' || sscanf(optarg, "%u,%u,%u", &weights[0], &weights[1],
-					      &weights[2]) != 3)
+		else if (opt != 'w' ||
+			 sscanf(optarg, "%u,%u,%u", &weights[0], &weights[1], &weights[2]) != 3)
 			return 2;
 	}
 	if (threads < 1 || threads > MAX_THREADS)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storm [-t seconds] [-r rate] [-m plain|copies|rewrite] [-k runs] [-d dir] child [child_b]:
+ * storm [-t seconds] [-r rate] [-m plain|copies|rewrite] [-k runs] [-d dir] [-f prefix]
+ *       child [child_b]
  * starts `rate` processes a second, each of which burns 2 to 4 ms of CPU in a known function.
+ * The names of files that it makes begin with the prefix.
  *
  *   plain    runs `child` where it lies
  *   copies   makes a new file of `child` in dir each k runs: seen first during the storm
@@ -33,9 +35,9 @@ static struct {
 	double seconds;
 	unsigned int rate, every;
 	char mode; /* p, c, r */
-	const char *dir;
+	const char *dir, *prefix;
 	const char *children[2];
-} opt = { .rate = 200, .every = 20, .mode = 'p', .dir = "." };
+} opt = { .rate = 200, .every = 20, .mode = 'p', .dir = ".", .prefix = "storm" };
 
 static struct slot slots[SLOTS];
 static unsigned long launched, finished, failed, files_made, rewrites;
@@ -91,12 +93,12 @@ static const char *next_file(struct slot **ret_slot)
 	if (opt.mode == 'c') {
 		if (launched % opt.every == 0)
 			files_made++;
-		snprintf(path, sizeof(path), "%s/storm_fresh_%lu", opt.dir, files_made);
+		snprintf(path, sizeof(path), "%s/%s_fresh_%lu", opt.dir, opt.prefix, files_made);
 		if (launched % opt.every == 0)
 			copy_file(opt.children[0], path);
 		return path;
 	}
-	snprintf(path, sizeof(path), "%s/storm_slot_%d", opt.dir, (int)(s - slots));
+	snprintf(path, sizeof(path), "%s/%s_slot_%d", opt.dir, opt.prefix, (int)(s - slots));
 	wait_slot(s);
 	if (s->runs++ % opt.every == 0) {
 		s->content = !s->content;
@@ -143,7 +145,7 @@ static void parse_args(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "t:r:m:k:d:")) != -1) {
+	while ((o = getopt(argc, argv, "t:r:m:k:d:f:")) != -1) {
 		if (o == 't')
 			opt.seconds = atof(optarg);
 		else if (o == 'r')
@@ -154,6 +156,8 @@ static void parse_args(int argc, char **argv)
 			opt.every = (unsigned int)atoi(optarg);
 		else if (o == 'd')
 			opt.dir = optarg;
+		else if (o == 'f')
+			opt.prefix = optarg;
 		else
 			exit(2);
 	}
@@ -174,7 +178,8 @@ int main(int argc, char **argv)
 	step = 1000000000ULL / opt.rate;
 	start = next = wall_ns();
 	burn_say_ready();
-	while (!burn_stop && (opt.seconds <= 0 || wall_ns() - start < (uint64_t)(opt.seconds * 1e9))) {
+	while (!burn_stop &&
+	       (opt.seconds <= 0 || wall_ns() - start < (uint64_t)(opt.seconds * 1e9))) {
 		struct timespec at = { .tv_sec = (time_t)(next / 1000000000ULL),
 				       .tv_nsec = (long)(next % 1000000000ULL) };
 

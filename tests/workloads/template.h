@@ -15,8 +15,7 @@
 
 extern const uint8_t __start_burn_code[], __stop_burn_code[];
 
-BURN_APART __attribute__((used, section("burn_code"))) static uint64_t
-burn_template(uint64_t iters)
+BURN_APART __attribute__((used, section("burn_code"))) static uint64_t burn_template(uint64_t iters)
 {
 	uint64_t x = iters | 1;
 
@@ -69,16 +68,31 @@ static inline void tiny_headers(uint8_t *file)
 	Elf64_Phdr *ph = (Elf64_Phdr *)(file + 0x40);
 	Elf64_Shdr *sh = (Elf64_Shdr *)(file + 0x400);
 
-	*eh = (Elf64_Ehdr){ .e_type = ET_DYN, .e_machine = TEMPLATE_MACHINE, .e_version = EV_CURRENT,
-			    .e_phoff = 0x40, .e_shoff = 0x400, .e_ehsize = sizeof(*eh),
-			    .e_phentsize = sizeof(*ph), .e_phnum = 2, .e_shentsize = sizeof(*sh),
-			    .e_shnum = 5, .e_shstrndx = 3 };
-	memcpy(eh->e_ident, (const uint8_t[]){ 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
-					       EV_CURRENT }, 7);
-	ph[0] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = TINY_FILE_BYTES,
-			      .p_memsz = TINY_FILE_BYTES, .p_align = 0x1000 };
-	ph[1] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_flags = PF_R, .p_offset = TINY_NOTE_OFF,
-			      .p_vaddr = TINY_NOTE_OFF, .p_filesz = 36, .p_memsz = 36, .p_align = 4 };
+	*eh = (Elf64_Ehdr){ .e_type = ET_DYN,
+			    .e_machine = TEMPLATE_MACHINE,
+			    .e_version = EV_CURRENT,
+			    .e_phoff = 0x40,
+			    .e_shoff = 0x400,
+			    .e_ehsize = sizeof(*eh),
+			    .e_phentsize = sizeof(*ph),
+			    .e_phnum = 2,
+			    .e_shentsize = sizeof(*sh),
+			    .e_shnum = 5,
+			    .e_shstrndx = 3 };
+	memcpy(eh->e_ident,
+	       (const uint8_t[]){ 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, 7);
+	ph[0] = (Elf64_Phdr){ .p_type = PT_LOAD,
+			      .p_flags = PF_R | PF_X,
+			      .p_filesz = TINY_FILE_BYTES,
+			      .p_memsz = TINY_FILE_BYTES,
+			      .p_align = 0x1000 };
+	ph[1] = (Elf64_Phdr){ .p_type = PT_NOTE,
+			      .p_flags = PF_R,
+			      .p_offset = TINY_NOTE_OFF,
+			      .p_vaddr = TINY_NOTE_OFF,
+			      .p_filesz = 36,
+			      .p_memsz = 36,
+			      .p_align = 4 };
 	tiny_section(&sh[1], 1, SHT_PROGBITS, TINY_CODE_OFF, template_size());
 	sh[1].sh_addr = TINY_CODE_OFF;
 	sh[1].sh_flags = SHF_ALLOC | SHF_EXECINSTR;

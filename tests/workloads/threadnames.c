@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threadnames <ms> <hex name>...: for each name (bytes in hex) one thread that takes it by prctl and
- * burns `ms` of CPU in odd_name_burn. The main thread's own name stays. What a name may hold:
+ * threadnames <ms> <hex name>...: for each name (bytes in hex) one thread that takes it by prctl
+ * and burns `ms` of CPU in odd_name_burn. The main thread's own name stays. What a name may hold:
  * blanks, quotes, newlines, semicolons, bytes that are not UTF-8.
  */
 #include <pthread.h>
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 			burn_die("pthread_create");
 	for (int i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
-	printf("{\"event\":\"truth\",\"pid\":%d,\"threads\":%d,\"each_ns\":%llu}\n", (int)getpid(), n,
-	       (unsigned long long)burn_ns);
+	printf("{\"event\":\"truth\",\"pid\":%d,\"threads\":%d,\"each_ns\":%llu}\n", (int)getpid(),
+	       n, (unsigned long long)burn_ns);
 	return 0;
 }

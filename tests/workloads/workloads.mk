@@ -11,7 +11,8 @@ WL_PLAIN := split storm storm_child busy2of10 churn pidreuse threadnames leadere
 WL_LAYOUTS := lay_bfd lay_bfd_64k lay_prelinked lay_second lay_nosections lay_lld lay_lld_16k \
 	lay_lld_64k lay_lld_2m pick_lib
 WL_ALL := $(WL_PLAIN) split-static split_stripped split_nopie split_static_pie split_lld_base \
-	storm_child_a storm_child_b exec_a exec_b swap_a.so swap_b.so shim_perf.so $(WL_LAYOUTS:%=%.so)
+	storm_child_a storm_child_b exec_a exec_b swap_a.so swap_b.so shim_perf.so \
+	$(WL_LAYOUTS:%=%.so)
 
 WORKLOADS += $(WL_ALL:%=$(WL)/%)
 
@@ -44,7 +45,7 @@ $(WL)/split_lld_base: $(WL_SRC)/split.c $(WL_HDR)
 
 $(WL)/storm_child_a $(WL)/storm_child_b: $(WL)/storm_child_%: $(WL_SRC)/storm_child.c $(WL_HDR)
 	$(wl_link)
-	$(wl_say)$(WL_CC) -DSTORM_BURN=storm_burn_$* -DSTORM_COMM='"storm-$*"' -o $@ $<
+	$(wl_say)$(WL_CC) -DSTORM_BURN=storm_burn_$* -DSTORM_MARK='"$*"' -o $@ $<
 
 $(WL)/exec_a $(WL)/exec_b: $(WL)/exec_%: $(WL_SRC)/exec_ab.c $(WL_HDR)
 	$(wl_link)

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unwind tables in the kernel's maps: finding the row, and walks by table and by pointer. */
+#include "rules_lab.h"
+
+#include <stdlib.h>
+
+enum { F = 0x1000, G = 0x2000, MAIN = 0x8000 };
+
+#define AT(function, into) (LAB_CODE + (function) + (into))
+#define LIB(function, into) (LAB_LIB + (function) + (into))
+
+static int setup(void **state)
+{
+	rules_setup(state);
+	set_rule(AT(MAIN, 0), RULE_END);
+	return 0;
+}
+
+/* ---- the search ---- */
+
+static __u16 search_all(const struct sonde_row *rows, __u32 n, __u32 low)
+{
+	__u16 rule = 0;
+
+	for (__u32 i = 0; i < n && rows[i].pc_low <= low; i++)
+		rule = rows[i].rule;
+	return rule;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct sonde_row *x = a, *y = b;
+
+	return (int)x->pc_low - (int)y->pc_low;
+}
+
+/* Random distinct offsets, the first 0. Returns how many there are. */
+static __u32 random_rows(struct sonde_row *rows, __u32 n)
+{
+	__u32 kept = 1;
+
+	for (__u32 i = 0; i < n; i++)
+		rows[i] = (struct sonde_row){ n == 65536 ? (__u16)i : (__u16)world_random(),
+					      (__u16)world_random() };
+	rows[0].pc_low = 0;
+	qsort(rows, n, sizeof(*rows), by_number);
+	for (__u32 i = 1; i < n; i++) {
+		if (rows[i].pc_low != rows[kept - 1].pc_low)
+			rows[kept++] = rows[i];
+	}
+	return kept;
+}
+
+static void check_search(__u32 first, __u32 n)
+{
+	static struct sonde_row rows[65536];
+	struct sonde_page page = { first, 0 };
+
+	page.count = random_rows(rows, n);
+	for (__u32 i = 0; i < page.count; i++)
+		set_row(first + i, rows[i].pc_low, rows[i].rule);
+	for (__u32 low = 0, i = 0; low < 65536; low += page.count > 256 ? 17 : 1, i++) {
+		__u32 exact = rows[i % page.count].pc_low;
+
+		assert_int_equal(page_search(&page, low), search_all(rows, page.count, low));
+		if (i < 2 * page.count && i < 512) {
+			assert_int_equal(page_search(&page, exact), rows[i % page.count].rule);
+			if (exact)
+				assert_int_equal(page_search(&page, exact - 1),
+						 rows[i % page.count - 1].rule);
+		}
+	}
+}
+
+static void test_search(void **state)
+{
+	static const __u32 sizes[] = { 1, 2, 3, 4, 5, 7, 8, 9, 64, 255, 256, 257, 3000 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		check_search(3 * SONDE_ROWS_PER_ELEMENT + 64 * (__u32)(world_random() % 4096),
+			     sizes[i]);
+}
+
+static void test_search_in_full_pages(void **state)
+{
+	check_search(0, 65536);
+	check_search(2 * SONDE_ROWS_PER_ELEMENT - 65536, 65536); /* up to the element's end */
+	check_search(SONDE_ROWS_PER_ELEMENT, 65535);
+}
+
+static void test_search_at_the_end_of_an_element(void **state)
+{
+	for (__u32 n = 1; n < 70; n++)
+		check_search(4 * SONDE_ROWS_PER_ELEMENT - n, n);
+}
+
+static void test_search_finds_nothing(void **state)
+{
+	const struct sonde_page empty = { 0, 0 }, outside = { 4 * SONDE_ROWS_PER_ELEMENT, 1 },
+				far = { 0xffffffff, 0xffffffff };
+
+	set_row(0, 0, 77);
+	assert_int_equal(page_search(&empty, 0), 0);
+	assert_int_equal(page_search(&outside, 0), 0);
+	assert_int_equal(page_search(&far, 0xffff), 0);
+}
+
+/* ---- pages ---- */
+
+/* A return address at the beginning of a page belongs to the page before. */
+static void test_page_boundaries(void **state)
+{
+	enum { EDGE = 0x10000 - LAB_CODE_OFFSET }; /* in the mapping, where file page 1 begins */
+
+	set_rule(AT(F, 0), RULE_SP(8));
+	set_rule(AT(EDGE - RULES_GRAIN, 0), RULE_SP(24));
+	set_rule(AT(EDGE, 0), RULE_SP(40));
+	begin_at(AT(F, 0), SP(0));
+	p.stack[0] = AT(EDGE, 0); /* minus one: the last byte of page 0 */
+	p.stack[3] = AT(EDGE, 1); /* minus one: the first of page 1 */
+	p.stack[8] = AT(MAIN, 0x10);
+	CHECK_WHOLE(AT(F, 0), AT(EDGE, -1), AT(EDGE, 0), AT(MAIN, 0xf));
+}
+
+/* The row of the page before that reaches in: only its rule at 0 tells. */
+static void test_carried_row(void **state)
+{
+	__u16 rule = add_rule(RULE_SP(24));
+
+	set_page(exe_id, 3, 5000, 1);
+	set_row(5000, 0, rule);
+	begin_at(LAB_CODE + 0x3fff0 - LAB_CODE_OFFSET, SP(0));
+	p.stack[2] = AT(MAIN, 0x10);
+	CHECK_WHOLE(LAB_CODE + 0x3fff0 - LAB_CODE_OFFSET, AT(MAIN, 0xf));
+}
+
+/* The same offset in another file is another place. */
+static void test_files_are_apart(void **state)
+{
+	set_rule(AT(F, 0), RULE_SP(8));
+	set_rule(LIB(F, 0), RULE_SP(24));
+	begin_at(AT(F, 4), SP(0));
+	p.stack[0] = LIB(F, 0x10);
+	p.stack[3] = AT(MAIN, 0x10);
+	CHECK_WHOLE(AT(F, 4), LIB(F, 0xf), AT(MAIN, 0xf));
+}
+
+static void test_vdso(void **state)
+{
+	__u16 rule = add_rule(RULE_SP(24));
+
+	set_page(SONDE_FRAME_VDSO, 0, 6000, 2);
+	set_row(6000, 0, 0);
+	set_row(6001, 0x700, rule);
+	begin_at(LAB_VDSO + 0x700, SP(0));
+	p.stack[2] = AT(MAIN, 0x10);
+	lab_sample(&p);
+	assert_int_equal(lab_last_stack()->count, 2);
+	check_frame(lab_last_stack(), 0, SONDE_FRAME_VDSO, 0x700);
+	check_frame(lab_last_stack(), 1, exe_id, LAB_CODE_OFFSET + MAIN + 0xf);
+	check_counts(2, 0, 0);
+}
+
+/* ---- by table and by pointer in one stack ---- */
+
+static void test_none_is_by_pointer(void **state)
+{
+	begin_at(AT(F, 4), SP(0));
+	p.ctx.regs.bp = SP(10);
+	p.stack[10] = SP(20);
+	p.stack[11] = AT(MAIN, 0x10);
+	CHECK_WHOLE(AT(F, 4), AT(MAIN, 0xf));
+	check_counts(1, 1, 0);
+}
+
+/* Table, pointer, pointer, table, pointer: each hands over sp and rbp. */
+static void test_mixed(void **state)
+{
+	set_rule(AT(F, 0), RULE_SP(16));
+	set_rule(LIB(F, 0), RULE(.cfa = SONDE_CFA_SP, .off = 32, .fp = SONDE_FP_AT_CFA,
+				 .fp_off = -24));
+	begin_at(AT(F, 4), SP(0));
+	p.ctx.regs.bp = SP(10);
+	p.stack[1] = AT(G, 0x10); /* no rule */
+	p.stack[10] = SP(20);
+	p.stack[11] = LIB(G, 0x10); /* no rule */
+	p.stack[20] = NO_FP;
+	p.stack[21] = LIB(F, 0x10); /* sp is now SP(22) */
+	p.stack[25] = AT(G, 0x20);
+	p.stack[23] = SP(40);
+	p.stack[40] = 0;
+	p.stack[41] = AT(MAIN, 0x10);
+	CHECK_WHOLE(AT(F, 4), AT(G, 0xf), LIB(G, 0xf), LIB(F, 0xf), AT(G, 0x1f), AT(MAIN, 0xf));
+	check_counts(3, 3, 0);
+}
+
+static void pointer_to_main(void)
+{
+	set_rule(AT(F, 0), RULE(.cfa = SONDE_CFA_UNSUPPORTED)); /* not to be used */
+	begin_at(AT(F, 4), SP(0));
+	p.ctx.regs.bp = SP(10);
+	p.stack[10] = 0;
+	p.stack[11] = LIB(MAIN, 0x10);
+}
+
+static void test_states_of_a_file(void **state)
+{
+	static const struct {
+		__u8 state;
+		__u64 no_table;
+	} cases[] = { { SONDE_FILE_ASKED, 1 }, { SONDE_FILE_NO_TABLE, 0 }, { 0, 0 }, { 99, 0 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		setup(NULL);
+		pointer_to_main();
+		set_state(exe_id, cases[i].state);
+		set_state(lib_id, SONDE_FILE_NO_TABLE);
+		CHECK_WHOLE(AT(F, 4), LIB(MAIN, 0xf));
+		check_counts(0, 2, cases[i].no_table);
+	}
+}
+
+/* What is not there is no rule: pages, rows, rules. */
+static void test_missing_parts(void **state)
+{
+	for (int part = 0; part < 5; part++) {
+		setup(NULL);
+		pointer_to_main();
+		set_state(lib_id, SONDE_FILE_NO_TABLE);
+		if (part == 0)
+			drop_page(exe_id, 0);
+		else if (part == 1)
+			set_page(exe_id, 0, 0, 0);
+		else if (part == 2)
+			set_page(exe_id, 0, 4 * SONDE_ROWS_PER_ELEMENT, 10);
+		else if (part == 3)
+			set_page(exe_id, 0, 0xffffffff, 0xffffffff);
+		else
+			map_limit(&unwind_rules, 1); /* the row's number is out of range */
+		CHECK_WHOLE(AT(F, 4), LIB(MAIN, 0xf));
+		check_counts(0, 2, 0);
+	}
+}
+
+/* ---- a table that goes away under the walk ---- */
+
+static __u64 reads_left;
+
+static void drop_at_read(__u64 addr, __u32 size)
+{
+	if (reads_left && --reads_left == 0)
+		drop_page(exe_id, 0);
+}
+
+/* Wherever it comes: the frames before are right, and the walk goes on by pointer or ends marked. */
+static void test_dropped_in_mid_walk(void **state)
+{
+	static const __u64 want[] = { AT(F, 4), LIB(F, 0xf), AT(G, 0xf), LIB(G, 0xf), AT(MAIN, 0xf) };
+	__u64 reads = 1;
+	int cut = 0;
+
+	do {
+		const struct sonde_user_stack *stack;
+		__u32 n;
+
+		setup(NULL);
+		set_rule(AT(F, 0), RULE_SP(8));
+		set_rule(LIB(F, 0), RULE_SP(8));
+		set_rule(AT(G, 0), RULE_SP(8));
+		set_rule(LIB(G, 0), RULE_SP(8));
+		begin_at(AT(F, 4), SP(0));
+		for (__u32 i = 1; i < ARRAY_SIZE(want); i++)
+			p.stack[i - 1] = want[i] + 1;
+		reads_left = reads++;
+		host.on_read = drop_at_read;
+		lab_sample(&p);
+		host.on_read = NULL;
+		stack = lab_last_stack();
+		n = stack->count;
+		if (stack->frames[n - 1].file == SONDE_FRAME_MARKER) {
+			assert_int_equal(stack->frames[n - 1].off, SONDE_MARKER_TRUNCATED_FRAME);
+			n--;
+			cut++;
+		} else {
+			assert_int_equal(n, ARRAY_SIZE(want));
+		}
+		check_addrs(want, n, stack->count - n);
+	} while (!reads_left);
+	assert_true(cut > 0);
+}
+
+/* ---- limits ---- */
+
+static void deep(__u32 frames)
+{
+	set_rule(AT(F, 0), RULE_SP(8));
+	begin_at(AT(F, 4), SP(0));
+	for (__u32 i = 0; i + 2 < frames; i++)
+		p.stack[i] = AT(F, 1 + i % 0xf0);
+	p.stack[frames - 2] = AT(MAIN, 0x10);
+}
+
+static void test_deepest(void **state)
+{
+	deep(SONDE_MAX_FRAMES - 1);
+	lab_sample(&p);
+	assert_int_equal(lab_last_stack()->count, SONDE_MAX_FRAMES - 1);
+	check_frame(lab_last_stack(), SONDE_MAX_FRAMES - 2, exe_id, LAB_CODE_OFFSET + MAIN + 0xf);
+	check_unmarked();
+	check_counts(SONDE_MAX_FRAMES - 1, 0, 0);
+}
+
+static void test_too_deep(void **state)
+{
+	deep(SONDE_MAX_FRAMES);
+	lab_sample(&p);
+	assert_int_equal(lab_last_stack()->count, SONDE_MAX_FRAMES);
+	check_frame(lab_last_stack(), SONDE_MAX_FRAMES - 1, SONDE_FRAME_MARKER,
+		    SONDE_MARKER_TRUNCATED_DEPTH);
+	assert_int_equal(counter(SONDE_COUNT_TRUNCATED_DEPTH), 1);
+}
+
+/* Whatever the tables and the stack hold, a walk ends, its frames are in code, and books balance. */
+static void test_random(void **state)
+{
+	static const __u64 places[] = { LAB_CODE, LAB_LIB, LAB_JIT, LAB_VDSO, LAB_DATA, LAB_STACK, 0 };
+
+	for (int round = 0; round < 3000; round++) {
+		const struct sonde_user_stack *stack;
+
+		if (round % 150 == 0)
+			setup(NULL);
+		for (int i = 0; i < 64; i++) {
+			__u64 r = world_random();
+			struct sonde_rule rule = {
+				.cfa = r % 12,
+				.fp = (r >> 8) % 5,
+				.reg = (__u8)(r >> 16),
+				.off = (__s32)((r >> 24) % 64) * 8 - 64,
+				.add = (r >> 32) % 32,
+				.fp_off = -(__s32)((r >> 40) % 8) * 8,
+			};
+			__u32 key = 1 + (__u32)i;
+
+			bpf_map_update_elem(&unwind_rules, &key, &rule, BPF_ANY);
+			set_row((__u32)(world_random() % (RULES_PAGES * RULES_ROWS)),
+				(__u16)world_random(), (__u16)(world_random() % 70));
+		}
+		begin_at(LAB_CODE + world_random() % LAB_CODE_BYTES, SP(world_random() % 400));
+		p.ctx.regs.bp = SP(world_random() % 600);
+		for (size_t i = 0; i < 700; i++)
+			p.stack[i] = places[world_random() % ARRAY_SIZE(places)] +
+				     world_random() % 0x1400;
+		lab_sample(&p);
+		stack = lab_last_stack();
+		assert_in_range(stack->count, 1, SONDE_MAX_FRAMES);
+		for (__u32 i = 0; i + 1 < stack->count; i++)
+			assert_int_not_equal(stack->frames[i].file, SONDE_FRAME_MARKER);
+		lab_check_books();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_search, setup),
+		cmocka_unit_test_setup(test_search_in_full_pages, setup),
+		cmocka_unit_test_setup(test_search_at_the_end_of_an_element, setup),
+		cmocka_unit_test_setup(test_search_finds_nothing, setup),
+		cmocka_unit_test_setup(test_page_boundaries, setup),
+		cmocka_unit_test_setup(test_carried_row, setup),
+		cmocka_unit_test_setup(test_files_are_apart, setup),
+		cmocka_unit_test_setup(test_vdso, setup),
+		cmocka_unit_test_setup(test_none_is_by_pointer, setup),
+		cmocka_unit_test_setup(test_mixed, setup),
+		cmocka_unit_test_setup(test_states_of_a_file, setup),
+		cmocka_unit_test_setup(test_missing_parts, setup),
+		cmocka_unit_test_setup(test_dropped_in_mid_walk, setup),
+		cmocka_unit_test_setup(test_deepest, setup),
+		cmocka_unit_test_setup(test_too_deep, setup),
+		cmocka_unit_test_setup(test_random, setup),
+	};
+
+	world_random_seed(11);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

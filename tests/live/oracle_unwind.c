@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares unwind tables with libdw's reading of the same files: CFA, rbp and return address.
+ *
+ * usage: oracle_unwind [-v] [-d DEBUG_DIR] FILE...      (- reads file names from stdin)
+ *
+ * Every row of ours is followed through all the ranges that libdw has within it, so all code with
+ * an FDE is compared; code without is probed at its ends and at points between. Prints a line
+ * for each kind of result, and with -v for each file; fails if there is a difference that is not
+ * one of the known gaps (see `kinds`).
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "symbolizer/unwind.h"
+
+enum kind {
+	EQUAL,
+	FP_LOST,
+	NO_FDE,
+	PADDING,
+	RESTORER,
+	BEYOND,
+	LIBDW_REFUSES,
+	DIFFERENT,
+	KIND_COUNT
+};
+
+static const struct {
+	const char *name;
+	const char *meaning;
+} kinds[KIND_COUNT] = {
+	[EQUAL] = { "equal", "the same rules" },
+	[FP_LOST] = { "fp-lost", "the same, but rbp by a rule that we do not take: marked lost" },
+	[NO_FDE] = { "no-fde", "neither has anything" },
+	[PADDING] = { "padding", "merged gap before an aligned function" },
+	[RESTORER] = { "restorer", "rt_sigreturn without FDE, known by its code" },
+	[BEYOND] = { "beyond", "a rule that we do not take: marked unsupported" },
+	[LIBDW_REFUSES] = { "refused", "libdw finds the FDE but will not evaluate it" },
+	[DIFFERENT] = { "DIFFERENT", "a fault of one of the two" },
+};
+
+struct totals {
+	uint64_t points[KIND_COUNT];
+	uint64_t bytes[KIND_COUNT];
+	uint64_t files, without, refused, fdes, bad_fdes, rows, unsupported;
+	nsec_t time;
+	struct map rules;
+};
+
+struct file {
+	const char *path;
+	struct unwind_table *table;
+	Dwarf_CFI *eh;
+	Dwarf_CFI *debug;
+	uint64_t bias; /* virtual address minus file offset, of the segment in hand */
+	struct totals *totals;
+	uint64_t different;
+};
+
+static int verbose;
+
+/* Whether an array of operations is exactly this. */
+struct op {
+	uint8_t atom;
+	int64_t number;
+};
+
+static bool are(const Dwarf_Op *ops, size_t count, const struct op *want, size_t want_count)
+{
+	if (count != want_count)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (ops[i].atom != want[i].atom || (int64_t)ops[i].number != want[i].number)
+			return false;
+	}
+	return true;
+}
+
+#define ARE(ops, count, ...)                                                                       \
+	are(ops, count, (const struct op[]){ __VA_ARGS__ },                                        \
+	    sizeof((const struct op[]){ __VA_ARGS__ }) / sizeof(struct op))
+
+static bool same_cfa(const struct unwind_rule *r, Dwarf_Op *ops, size_t n)
+{
+	static const uint8_t simple[] = { [UNWIND_SP] = 7, [UNWIND_FP] = 6 };
+	uint8_t deref = r->cfa == UNWIND_SP_DEREF ? DW_OP_breg7 : DW_OP_breg6;
+	uint64_t reg = r->cfa == UNWIND_REG ? r->cfa_reg : 0;
+
+	switch (r->cfa) {
+	case UNWIND_SP:
+	case UNWIND_FP:
+		reg = simple[r->cfa];
+		__attribute__((fallthrough));
+	case UNWIND_REG:
+		return (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == reg &&
+			(int64_t)ops[0].number2 == r->cfa_off) ||
+		       ARE(ops, n, { (uint8_t)(DW_OP_breg0 + reg), r->cfa_off });
+	case UNWIND_SP_DEREF:
+	case UNWIND_FP_DEREF:
+		return r->cfa_add ? ARE(ops, n, { deref, r->cfa_off }, { DW_OP_deref, 0 },
+					{ DW_OP_plus_uconst, r->cfa_add })
+				  : ARE(ops, n, { deref, r->cfa_off }, { DW_OP_deref, 0 });
+	case UNWIND_PLT:
+		return ARE(ops, n, { DW_OP_breg7, r->cfa_off }, { DW_OP_breg16, 0 },
+			   { DW_OP_lit15, 0 }, { DW_OP_and, 0 },
+			   { (uint8_t)(DW_OP_lit0 + r->cfa_add), 0 }, { DW_OP_ge, 0 },
+			   { DW_OP_lit3, 0 }, { DW_OP_shl, 0 }, { DW_OP_plus, 0 });
+	case UNWIND_SIGNAL:
+		return ARE(ops, n, { DW_OP_breg7, r->cfa_off + 160 }, { DW_OP_deref, 0 });
+	default:
+		return false;
+	}
+}
+
+/* What libdw says about a register, in few words. */
+enum saying { SAME, UNDEFINED, AT_CFA, AT_FP, AT_SP, OTHER };
+
+static enum saying say(Dwarf_Frame *frame, int reg, int64_t *ret_off)
+{
+	Dwarf_Op space[3], *ops;
+	size_t n;
+
+	*ret_off = 0;
+	if (dwarf_frame_register(frame, reg, space, &ops, &n) != 0)
+		return OTHER;
+	if (n == 0)
+		return ops == space ? UNDEFINED : SAME;
+	if (ARE(ops, n, { DW_OP_call_frame_cfa, 0 }))
+		return AT_CFA;
+	*ret_off = (int64_t)ops[n - 1].number;
+	if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa) {
+		if (ops[1].atom == DW_OP_plus_uconst)
+			return AT_CFA;
+		if (ops[1].atom == DW_OP_breg6)
+			return AT_FP;
+		if (ops[1].atom == DW_OP_breg7)
+			return AT_SP;
+	}
+	return OTHER;
+}
+
+static enum kind compare_fp(const struct unwind_rule *r, Dwarf_Frame *frame)
+{
+	int64_t off;
+	enum saying s = say(frame, 6, &off);
+	bool same = false;
+
+	switch (r->fp) {
+	case UNWIND_FP_SAME:
+		same = s == SAME;
+		break;
+	case UNWIND_FP_AT_CFA:
+		same = s == AT_CFA && off == r->fp_off;
+		break;
+	case UNWIND_FP_AT_FP:
+		same = s == AT_FP && off == r->fp_off;
+		break;
+	default:
+		if (s == OTHER || s == AT_SP)
+			return FP_LOST;
+		same = s == UNDEFINED;
+	}
+	return same ? EQUAL : DIFFERENT;
+}
+
+static enum kind compare_rule(const struct unwind_rule *r, Dwarf_Frame *frame, bool is_signal)
+{
+	int64_t ra_off, fp_off;
+	enum saying ra = say(frame, 16, &ra_off);
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (r->cfa == UNWIND_END)
+		return ra == UNDEFINED ? EQUAL : DIFFERENT;
+	if (dwarf_frame_cfa(frame, &ops, &n) != 0 || !same_cfa(r, ops, n))
+		return DIFFERENT;
+	if (r->cfa == UNWIND_SIGNAL)
+		return is_signal && ra == AT_SP && ra_off == r->cfa_off + 168 &&
+				       say(frame, 6, &fp_off) == AT_SP && fp_off == r->cfa_off + 120
+			       ? EQUAL
+			       : DIFFERENT;
+	return !is_signal && ra == AT_CFA && ra_off == -8 ? compare_fp(r, frame) : DIFFERENT;
+}
+
+static void count(struct file *f, enum kind kind, uint64_t bytes)
+{
+	f->totals->points[kind]++;
+	f->totals->bytes[kind] += bytes;
+	f->different += kind == DIFFERENT;
+}
+
+static Dwarf_Frame *frame_at(const struct file *f, uint64_t vaddr)
+{
+	Dwarf_Frame *frame = NULL;
+
+	if (f->eh && dwarf_cfi_addrframe(f->eh, vaddr, &frame) == 0)
+		return frame;
+	if (f->debug && dwarf_cfi_addrframe(f->debug, vaddr, &frame) == 0)
+		return frame;
+	return NULL;
+}
+
+static void tell(const struct file *f, uint64_t off, const struct unwind_rule *r, const char *what)
+{
+	if (verbose || f->different <= 5)
+		printf("%s: +%" PRIx64 " (%" PRIx64 "): cfa %d r%d %d %d fp %d %d: %s\n", f->path,
+		       off, off + f->bias, r->cfa, r->cfa_reg, r->cfa_off, r->cfa_add, r->fp,
+		       r->fp_off, what);
+}
+
+/* Compares at `off`, in a row that ends at `end`; returns how many bytes the answer holds for. */
+static uint64_t compare_at(struct file *f, uint64_t off, uint64_t end, const struct unwind_rule *r)
+{
+	uint64_t vaddr = off + f->bias;
+	Dwarf_Frame *frame = frame_at(f, vaddr), *behind;
+	Dwarf_Addr first, last;
+	uint64_t bytes = 1;
+	enum kind kind;
+	bool is_signal;
+
+	if (!frame) {
+		bool is_restorer = r->cfa == UNWIND_SIGNAL && r->cfa_off == 0;
+
+		behind = frame_at(f, (vaddr | 15) + 1);
+		if (is_restorer)
+			count(f, RESTORER, 1);
+		else if (behind)
+			count(f, PADDING, 1);
+		else if (r->cfa == UNWIND_UNSUPPORTED)
+			count(f, LIBDW_REFUSES, 1);
+		else {
+			count(f, DIFFERENT, 1);
+			tell(f, off, r, dwarf_errmsg(-1));
+		}
+		free(behind);
+		return 1;
+	}
+	dwarf_frame_info(frame, &first, &last, &is_signal);
+	if (last > vaddr)
+		bytes = last - vaddr < end - off ? last - vaddr : end - off;
+	kind = r->cfa == UNWIND_UNSUPPORTED ? BEYOND : compare_rule(r, frame, is_signal);
+	count(f, kind, bytes);
+	if (kind == DIFFERENT)
+		tell(f, off, r, "libdw says otherwise");
+	free(frame);
+	return bytes;
+}
+
+/* Code that we have no rule for: libdw must have none either. */
+static void probe_gap(struct file *f, uint64_t from, uint64_t to, const struct unwind_rule *r)
+{
+	uint64_t step = (to - from) / 16 + 1;
+
+	for (uint64_t off = from; off < to;
+	     off = off + step < to || off == to - 1 ? off + step : to - 1) {
+		Dwarf_Frame *frame = frame_at(f, off + f->bias);
+
+		count(f, frame ? DIFFERENT : NO_FDE, 1);
+		if (frame)
+			tell(f, off, r, "libdw has an FDE");
+		free(frame);
+	}
+}
+
+static void compare_segment(struct file *f, uint64_t from, uint64_t to)
+{
+	const struct unwind_table *t = f->table;
+	uint64_t covered = from;
+
+	for (size_t i = 0; i < t->row_count; i++) {
+		const struct unwind_rule *r = &t->rules[t->rows[i].rule];
+		uint64_t off = t->rows[i].off, end = i + 1 < t->row_count ? t->rows[i + 1].off : to;
+
+		if (off < from || off >= to)
+			continue;
+		end = end < to ? end : to;
+		if (off > covered)
+			probe_gap(f, covered, off, &t->rules[0]);
+		if (r->cfa == UNWIND_NONE)
+			probe_gap(f, off, end, r);
+		else
+			while (off < end)
+				off += compare_at(f, off, end, r);
+		covered = end;
+	}
+	if (covered < to)
+		probe_gap(f, covered, to, &t->rules[0]);
+}
+
+static void add_figures(struct file *f)
+{
+	struct totals *all = f->totals;
+
+	all->files++;
+	all->without += f->table->row_count == 0;
+	all->fdes += f->table->fdes;
+	all->bad_fdes += f->table->bad_fdes;
+	all->rows += f->table->row_count;
+	all->unsupported += f->table->unsupported;
+	for (size_t i = 0; i < f->table->rule_count; i++)
+		map_add(&all->rules, &f->table->rules[i], NULL);
+}
+
+static bool is_go(Elf *elf)
+{
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s));) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(s, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name && (!strcmp(name, ".gopclntab") || !strcmp(name, ".go.buildinfo")))
+			return true;
+	}
+	return false;
+}
+
+static void compare_file(struct file *f, Elf *elf, Dwarf *dwarf)
+{
+	size_t segments = 0;
+	uint64_t code = 0;
+
+	f->eh = dwarf_getcfi_elf(elf);
+	/* Go's .debug_frame is left out on purpose: see is_go in unwind.c. */
+	f->debug = dwarf && !is_go(elf) ? dwarf_getcfi(dwarf) : NULL;
+	elf_getphdrnum(elf, &segments);
+	for (size_t i = 0; i < segments; i++) {
+		GElf_Phdr p;
+
+		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || !(p.p_flags & PF_X))
+			continue;
+		f->bias = p.p_vaddr - p.p_offset;
+		code += p.p_filesz;
+		compare_segment(f, p.p_offset, p.p_offset + p.p_filesz);
+	}
+	if (verbose)
+		printf("%s: %u FDEs (%u bad), %zu rows, %zu rules, %" PRIu64
+		       " bytes of code, %.3f %% unsupported, %" PRIu64 " different\n",
+		       f->path, f->table->fdes, f->table->bad_fdes, f->table->row_count,
+		       f->table->rule_count, code,
+		       code ? 100.0 * (double)f->table->unsupported / (double)code : 0,
+		       f->different);
+	if (f->eh)
+		dwarf_cfi_end(f->eh);
+}
+
+static void take_file(struct totals *totals, const char *path, const char *debug_dir)
+{
+	struct unwind_options options = { .debug_dir = debug_dir };
+	struct file f = { .path = path, .totals = totals };
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	nsec_t begin = clock_monotonic();
+	Dwarf *dwarf;
+	Elf *elf;
+
+	if (fd < 0)
+		return;
+	err = unwind_table_build(fd, &options, &f.table);
+	if (err) {
+		if (err != -ENOEXEC && err != -ENOTSUP) {
+			totals->refused++;
+			printf("%s: refused: %s\n", path, strerror(-err));
+		}
+		close(fd);
+		return;
+	}
+	totals->time += clock_monotonic() - begin;
+	add_figures(&f);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+	if (elf)
+		compare_file(&f, elf, dwarf);
+	dwarf_end(dwarf);
+	elf_end(elf);
+	unwind_table_free(f.table);
+	close(fd);
+}
+
+static int report(const struct totals *t)
+{
+	printf("%" PRIu64 " files (%" PRIu64 " without rows, %" PRIu64 " refused), %" PRIu64
+	       " FDEs (%" PRIu64 " bad), %" PRIu64 " rows, %zu rules, %" PRIu64
+	       " bytes unsupported, %.2f s, %.0f ns a row\n",
+	       t->files, t->without, t->refused, t->fdes, t->bad_fdes, t->rows, t->rules.count,
+	       t->unsupported, (double)t->time / 1e9,
+	       t->rows ? (double)t->time / (double)t->rows : 0);
+	for (int k = 0; k < KIND_COUNT; k++)
+		printf("%-10s %12" PRIu64 " points %14" PRIu64 " bytes  %s\n", kinds[k].name,
+		       t->points[k], t->bytes[k], kinds[k].meaning);
+	return t->points[DIFFERENT] ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct totals totals = { 0 };
+	const char *debug_dir = NULL;
+	char line[4096];
+	int c;
+
+	while ((c = getopt(argc, argv, "vd:")) != -1) {
+		if (c == 'v')
+			verbose = 1;
+		else if (c == 'd')
+			debug_dir = optarg;
+		else
+			return 2;
+	}
+	elf_version(EV_CURRENT);
+	map_init(&totals.rules, sizeof(struct unwind_rule), 0, 1 << 20);
+	for (int i = optind; i < argc; i++) {
+		if (strcmp(argv[i], "-") != 0) {
+			take_file(&totals, argv[i], debug_dir);
+			continue;
+		}
+		while (fgets(line, sizeof(line), stdin)) {
+			line[strcspn(line, "\n")] = '\0';
+			take_file(&totals, line, debug_dir);
+		}
+	}
+	c = report(&totals);
+	map_fini(&totals.rules);
+	return c;
+}
