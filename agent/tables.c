@@ -111,6 +111,11 @@ static void feed(struct table_feeder *f, struct collect *c, struct resolver *r, 
 	int err = load(c, file, table);
 
 	if (err != -ENOSPC) {
+		/* A table that cannot be loaded at all is none. */
+		if (err) {
+			f->given_up++;
+			collect_add_table(c, file, NULL);
+		}
 		unwind_table_free(table);
 		return;
 	}

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TABLES = 16384, PAGE_ROWS = 1 << SONDE_PAGE_SHIFT };
+enum { MAX_TABLES = 16384, MAX_PAGES_PER_TABLE = 8192, PAGE_ROWS = 1 << SONDE_PAGE_SHIFT };
 
 struct loaded_page {
 	struct sonde_page_key key;
@@ -183,6 +183,18 @@ static int write_rows(struct unwind_tables *t, uint64_t file, const struct table
 	return err;
 }
 
+/*
+ * Whether one file's table may take its share: half of the rows and half of the pages. A larger
+ * one would push out all others, again and again.
+ */
+static bool is_modest(const struct unwind_tables *t, const struct table_rows *rows)
+{
+	uint64_t first = rows->offsets[0] >> SONDE_PAGE_SHIFT;
+	uint64_t last = rows->offsets[rows->row_count - 1] >> SONDE_PAGE_SHIFT;
+
+	return rows->row_count <= t->maps.row_capacity / 2 && last - first < MAX_PAGES_PER_TABLE;
+}
+
 static bool is_sound(const struct table_rows *rows)
 {
 	for (size_t i = 0; i < rows->row_count; i++) {
@@ -214,6 +226,8 @@ int unwind_tables_add(struct unwind_tables *t, uint64_t file, const struct table
 		return -EEXIST;
 	if (!is_sound(rows))
 		return -EINVAL;
+	if (!is_modest(t, rows))
+		return -EFBIG;
 	table = calloc(1, sizeof(*table));
 	if (!table)
 		return -ENOMEM;

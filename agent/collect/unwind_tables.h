@@ -45,8 +45,8 @@ int unwind_tables_init(struct unwind_tables *t, const struct unwind_maps *maps);
 void unwind_tables_fini(struct unwind_tables *t);
 
 /*
- * Loads a table: 0, -ENOSPC (no room for rows, rules or pages now), -EEXIST, or -errno; on
- * failure nothing of it stays.
+ * Loads a table: 0, -ENOSPC (no room for rows, rules or pages now), -EFBIG (more than half of all
+ * rows, or 512 MiB of file), -EEXIST, or -errno; on failure nothing of it stays.
  */
 int unwind_tables_add(struct unwind_tables *t, uint64_t file, const struct table_rows *rows);
 
