@@ -251,21 +251,32 @@ static void write_value(const struct option_row *row, FILE *out)
 	fputc('"', out);
 }
 
+static void write_row(const struct option_row *row, FILE *out)
+{
+	fprintf(out, "# %s\n", row->help);
+	if (row->min != row->max && row->type == OPTION_DURATION)
+		fprintf(out, "# from %.15gs to %.15gs\n", row->min / 1e9, row->max / 1e9);
+	else if (row->min != row->max)
+		fprintf(out, "# from %.15g to %.15g\n", row->min, row->max);
+	/* Nothing to write where the default is "none". */
+	if (!row->fallback && row->type != OPTION_FLAG) {
+		fprintf(out, "#%s: %s\n", row->name, row->value_name);
+		return;
+	}
+	fprintf(out, "%s: ", row->name);
+	write_value(row, out);
+	fputc('\n', out);
+}
+
 void config_example(const struct option_row *rows, FILE *out)
 {
+	const char *between = "";
+
 	for (const struct option_row *row = rows; row->name; row++) {
-		fprintf(out, "%s# %s\n", row == rows ? "" : "\n", row->help);
-		if (row->min != row->max && row->type == OPTION_DURATION)
-			fprintf(out, "# from %.15gs to %.15gs\n", row->min / 1e9, row->max / 1e9);
-		else if (row->min != row->max)
-			fprintf(out, "# from %.15g to %.15g\n", row->min, row->max);
-		/* Nothing to write where the default is "none". */
-		if (!row->fallback && row->type != OPTION_FLAG) {
-			fprintf(out, "#%s: %s\n", row->name, row->value_name);
+		if (row->argv_only)
 			continue;
-		}
-		fprintf(out, "%s: ", row->name);
-		write_value(row, out);
-		fputc('\n', out);
+		fputs(between, out);
+		write_row(row, out);
+		between = "\n";
 	}
 }

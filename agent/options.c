@@ -110,6 +110,8 @@ static const char *environment(const struct option_row *row)
 	char name[MAX_NAME] = "SONDE_";
 	size_t n = strlen(name);
 
+	if (row->argv_only)
+		return NULL;
 	for (const char *s = row->name; *s && n + 1 < sizeof(name); s++)
 		name[n++] = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
 	name[n] = 0;
@@ -245,7 +247,7 @@ int options_set(const struct option_row *rows, void *values, const char *name, c
 	struct parser p = { rows, values, "", reason, reason_size };
 	const struct option_row *row = find_long(&p, name, strlen(name));
 
-	if (!row) {
+	if (!row || row->argv_only) {
 		snprintf(reason, reason_size, "there is no option '%s'", name);
 		return -ENOENT;
 	}

@@ -6,6 +6,7 @@
 #ifndef AGENT_OPTIONS_H
 #define AGENT_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@ struct option_row {
 	double min, max;        /* numbers and reals; equal: no bounds */
 	size_t offset;          /* of the field in the struct to fill */
 	const char *help;
+	bool argv_only;         /* means nothing in a file or in the environment */
 };
 
 /*

@@ -23,7 +23,8 @@ struct agent_arguments {
 
 const struct option_row agent_rows[] = {
 	{ "config", 'c', OPTION_TEXT, "FILE", NULL, 0, 0, offsetof(struct agent_arguments, config),
-	  "YAML file with any of these options; arguments and environment win over it" },
+	  "YAML file with any of these options; arguments and environment win over it",
+	  .argv_only = true },
 	{ "dir", 0, OPTION_TEXT, "DIR", "/var/lib/sonde", 0, 0, FIELD(dir),
 	  "where profiles go; one agent per directory" },
 	{ "freq", 'F', OPTION_NUMBER, "HZ", "19", 1, 10000, FIELD(frequency_hz),
@@ -56,7 +57,8 @@ const struct option_row agent_rows[] = {
 	{ "debug-dir", 0, OPTION_TEXT, "DIR", "/usr/lib/debug", 0, 0, FIELD(debug_dir),
 	  "where separate debug files are" },
 	{ "example-config", 0, OPTION_FLAG, NULL, NULL, 0, 0,
-	  offsetof(struct agent_arguments, example), "print a configuration file with all defaults" },
+	  offsetof(struct agent_arguments, example), "print a configuration file with all defaults",
+	  .argv_only = true },
 	{ 0 },
 };
 

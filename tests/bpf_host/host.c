@@ -26,9 +26,7 @@ void host_reset(void)
 	memset(kernel_memory, 0, kernel_used);
 	kernel_used = 0;
 	unmapped_count = 0;
-	for (size_t i = 0; i < user_range_count; i++)
-		free(user_ranges[i].bytes);
-	user_range_count = 0;
+	user_unmap_all();
 	host_maps_reset();
 	host = (struct host){ .maple = true,
 			      .pt_regs_helper = true,
@@ -65,6 +63,13 @@ void *user_map(__u64 addr, size_t size)
 	assert_true(user_range_count < MAX_RANGES);
 	user_ranges[user_range_count] = (struct range){ addr, size, calloc(1, size) };
 	return user_ranges[user_range_count++].bytes;
+}
+
+void user_unmap_all(void)
+{
+	for (size_t i = 0; i < user_range_count; i++)
+		free(user_ranges[i].bytes);
+	user_range_count = 0;
 }
 
 /* The host's bytes behind a kernel address, or NULL where the kernel would fault. */

@@ -80,6 +80,7 @@ void kernel_unmap(const void *host_pointer, size_t size);
 
 /* `size` bytes of zeroed user memory at `addr`; a host pointer. */
 void *user_map(__u64 addr, size_t size);
+void user_unmap_all(void);
 
 /* ---- maps ---- */
 

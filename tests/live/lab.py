@@ -339,7 +339,7 @@ class Beside:
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        self.text += self.process.communicate(timeout=60)[0] or ""
+        self.text += self.process.communicate(timeout=180)[0] or ""
         return self.text
 
     def __enter__(self):

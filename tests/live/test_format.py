@@ -37,14 +37,14 @@ def record_workload(name, program, *args, length=1.5):
 @test("nothing has a name (stripped static program)")
 def nothing_named():
     r = record_workload("stripped.pb.gz", lab.wl("split_stripped"))
-    check(r.count(r.profile.samples) > 500, "too few samples")
+    check(r.count(r.profile.samples) > 100, "too few samples")
 
 
 @test("JIT code without a map, and only that")
 def jit_only():
     r = record_workload("jit.pb.gz", lab.wl("jit"), "-n")
     mine = r.count(s for s in r.profile.samples if lab.in_user_mode(s))
-    check(mine > 500, f"{mine} samples of nameless code")
+    check(mine > 100, f"{mine} samples of nameless code")
 
 
 @test("an interval without samples is a valid file")

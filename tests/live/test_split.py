@@ -84,7 +84,9 @@ def all_cpus():
         r = lab.record("-a", "-F", "99", "-d", length, out=scratch.path("cpus.pb.gz"))
     ns = r.cpu_ns(r.profile.samples)
     note(f"{ns / 1e9:.2f} s of {cpus} CPUs x {r.profile.duration_ns / 1e9:.2f} s")
-    near(r.profile.duration_ns, length * 1e9, 0.1 * length * 1e9 + 2e8, "duration")
+    check(r.profile.duration_ns > 0.95e9 * length, f"duration {r.profile.duration_ns}")
+    if r.profile.duration_ns > 1.2e9 * length:
+        note(f"warning: asked for {length} s: sonde itself did not get a CPU in time")
     near(ns, cpus * r.profile.duration_ns, 0.05 * cpus * r.profile.duration_ns, "sum of weights")
 
 

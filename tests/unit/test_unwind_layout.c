@@ -198,12 +198,14 @@ static void test_other_files(void **state)
 	int fd;
 
 	write_program();
-	lab_run("gcc " NO_TABLES " -shared -nostdlib -fno-builtin -DEMPTY -xc -o empty.so - </dev/null");
+	lab_run("gcc " NO_TABLES
+		" -shared -nostdlib -fno-builtin -DEMPTY -xc -o empty.so - </dev/null");
 	t = table_of("empty.so");
 	assert_int_equal(t->row_count, 0);
 	assert_string_equal(rule_at(t, 0x1000), "none");
 	unwind_table_free(t);
-	lab_text("text", "no ELF file at all, but long enough to be one, if it only wanted to be\n");
+	lab_text("text",
+		 "no ELF file at all, but long enough to be one, if it only wanted to be\n");
 	fd = open("text", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(unwind_table_build(fd, NULL, &t), -ENOEXEC);
 	close(fd);

@@ -124,7 +124,7 @@ static inline uint64_t offset_of(const char *path, const char *symbol)
 
 enum {
 	CODE = 0x1000, /* file offset and virtual address of the code */
-	CODE_SIZE = 0x1000000,
+	CODE_SIZE = 0x10000,
 	SPARE = 0x400, /* for headers */
 };
 

@@ -55,7 +55,7 @@ $(WL)/swap_a.so $(WL)/swap_b.so: $(WL)/swap_%.so: $(WL_SRC)/dlswap_lib.c $(WL_HD
 	$(wl_link)
 	$(wl_say)$(WL_CC) -fPIC -shared -DSWAP_FN=swap_in_$* -o $@ $<
 
-$(WL)/shim_perf.so: $(WL_SRC)/shim_perf.c
+$(WL)/shim_perf.so $(WL)/shim_clock.so: $(WL)/%.so: $(WL_SRC)/%.c
 	$(wl_link)
 	$(wl_say)$(WL_CC) -fPIC -shared -o $@ $<
 
