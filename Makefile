@@ -30,7 +30,7 @@ CLANG ?= $(firstword $(foreach c,clang-14 clang,$(if $(shell command -v $(c)),$(
 BPFTOOL ?= bpftool
 
 CFLAGS_BASE := -std=gnu17 -D_GNU_SOURCE -I. -I$(GEN) -g -Wall -Wextra -Wshadow -Wstrict-prototypes \
-	-Wmissing-prototypes -Wvla -Wno-unused-parameter -MMD -MP
+	-Wmissing-prototypes -Wvla -Wno-unused-parameter -Wno-missing-field-initializers -MMD -MP
 CFLAGS_rel := -O2 -fno-omit-frame-pointer
 SANITIZE := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fsanitize=address,undefined
 CFLAGS_san := $(SANITIZE)
@@ -187,7 +187,7 @@ fuzz: $(if $(F),$(BUILD)/fuzz/fuzz_$(F),$(FUZZ:%=$(BUILD)/fuzz/%))
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh $(F)
 
 # Workloads with a known truth, for live tests, VMs and benchmarks.
-include $(wildcard tests/workloads/*.mk)
+include $(wildcard tests/workloads/*.mk tests/oracle/*.mk)
 workloads: $(WORKLOADS)
 
 $(BUILD)/vm/in_kernel: tests/vm/guest/in_kernel.c

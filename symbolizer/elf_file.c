@@ -225,8 +225,7 @@ const Elf64_Shdr *elf_section_by_name(const struct elf_file *elf, const char *na
 
 	if (strings == SHN_XINDEX && elf->section_count > 0)
 		strings = elf->sections[0].sh_link;
-	if (strings >= elf->section_count ||
-	    !elf_section_is_readable(elf, &elf->sections[strings]))
+	if (strings >= elf->section_count || !elf_section_is_readable(elf, &elf->sections[strings]))
 		return NULL;
 	for (size_t i = 1; i < elf->section_count; i++) {
 		const Elf64_Shdr *s = &elf->sections[i];

@@ -36,7 +36,7 @@ enum unwind_fp {
 	UNWIND_FP_SAME,      /* unchanged */
 	UNWIND_FP_UNDEFINED, /* lost */
 	UNWIND_FP_AT_CFA,    /* saved at CFA + fp_off */
-	UNWIND_FP_AT_FP,     /* saved at rbp + fp_off (expression; functions that realign the stack) */
+	UNWIND_FP_AT_FP, /* saved at rbp + fp_off (expression; functions that realign the stack) */
 };
 
 /*
@@ -54,7 +54,7 @@ struct unwind_rule {
 };
 
 struct unwind_row {
-	uint64_t off; /* file offset where the rule begins to hold */
+	uint64_t off;  /* file offset where the rule begins to hold */
 	uint32_t rule; /* index into rules */
 };
 
@@ -67,8 +67,8 @@ struct unwind_table {
 
 	/* How it went. */
 	uint32_t fdes;
-	uint32_t bad_fdes;      /* skipped: damaged, or outside every executable segment */
-	uint64_t unsupported;   /* bytes of code with UNWIND_UNSUPPORTED */
+	uint32_t bad_fdes;    /* skipped: damaged, or outside every executable segment */
+	uint64_t unsupported; /* bytes of code with UNWIND_UNSUPPORTED */
 };
 
 struct unwind_options {

@@ -32,17 +32,20 @@ static int reserve(void *array_ptr, size_t size, size_t count, size_t first, siz
 	return 0;
 }
 
-static int number_of(struct unwind_rows *w, const struct unwind_rule *rule, uint32_t *ret_number)
+static uint32_t *recent_of(struct unwind_rows *w, const struct unwind_rule *rule)
+{
+	uint32_t mixed = (uint32_t)rule->cfa_off / 8 + (uint32_t)rule->fp_off / 8 * 31 +
+			 rule->cfa * 67 + rule->fp * 131;
+
+	return &w->recent[mixed % UNWIND_RECENT_RULES];
+}
+
+static int add_rule(struct unwind_rows *w, const struct unwind_rule *rule, uint32_t *ret_number)
 {
 	struct unwind_table *t = w->table;
-	uint32_t *number;
+	uint32_t *number = map_find(&w->numbers, rule);
 	int err;
 
-	if (t->rule_count && memcmp(&t->rules[w->last_number], rule, sizeof(*rule)) == 0) {
-		*ret_number = w->last_number;
-		return 0;
-	}
-	number = map_find(&w->numbers, rule);
 	if (!number) {
 		err = reserve(&t->rules, sizeof(*t->rules), t->rule_count, FIRST_RULES,
 			      w->max_rules, &w->rule_cap);
@@ -54,7 +57,22 @@ static int number_of(struct unwind_rows *w, const struct unwind_rule *rule, uint
 		*number = (uint32_t)t->rule_count;
 		t->rules[t->rule_count++] = *rule;
 	}
-	*ret_number = w->last_number = *number;
+	*ret_number = *number;
+	return 0;
+}
+
+static int number_of(struct unwind_rows *w, const struct unwind_rule *rule, uint32_t *ret_number)
+{
+	const struct unwind_table *t = w->table;
+	uint32_t *recent = recent_of(w, rule);
+	int err;
+
+	if (*recent >= t->rule_count || memcmp(&t->rules[*recent], rule, sizeof(*rule)) != 0) {
+		err = add_rule(w, rule, recent);
+		if (err)
+			return err;
+	}
+	*ret_number = *recent;
 	return 0;
 }
 

@@ -6,14 +6,17 @@
 #include "base/map.h"
 #include "symbolizer/unwind.h"
 
+enum { UNWIND_RECENT_RULES = 256 };
+
 struct unwind_rows {
 	struct unwind_table *table; /* owned until unwind_rows_finish */
 	size_t row_cap;
 	size_t rule_cap;
 	size_t max_rows;
 	size_t max_rules;
-	struct map numbers;   /* rule -> its number */
-	uint32_t last_number; /* of the rule asked for last */
+	struct map numbers; /* rule -> its number */
+	/* Numbers met lately, by a cheap hash: most rules of a function are those of the others. */
+	uint32_t recent[UNWIND_RECENT_RULES];
 };
 
 int unwind_rows_init(struct unwind_rows *w, size_t max_rows, size_t max_rules);

@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -27,6 +28,9 @@ CHUNK_MAGIC, CHUNK_HEAD = b"sondejnl", struct.Struct("<8sIIQ")
 SAMPLE = re.compile(r"^(sonde_\w+)(?:\{\w+=\"((?:[^\"\\]|\\.)*)\"\})? (\S+)$", re.M)
 
 
+_logs = lab.Scratch()
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -40,7 +44,7 @@ class Agent:
                  **popen):
         self.dir = directory
         self.port = free_port()
-        self.log_path = f"{directory.rstrip('/')}.log"
+        self.log_path = tempfile.mktemp(prefix="log", dir=_logs.name)
         argv = [*prefix, lab.SONDE, "agent", "--dir", directory, "-F", hz, "--collect", collect,
                 "--window", window, "--listen", f"127.0.0.1:{self.port}" if listen else "off",
                 *args]
