@@ -43,7 +43,7 @@ def build(folder):
                for f in os.listdir(os.path.join(ROOT, d)) if f.endswith('.c')]
     subprocess.check_call(['gcc', '-O2', '-std=gnu17', '-D_GNU_SOURCE', '-I' + ROOT, '-o', program,
                            os.path.join(ROOT, 'tests/live/oracle_symbols.c'), *sources,
-                           '-l:libiberty.a'])
+                           '-lzstd', '-lz', '-l:libiberty.a'])
     return program
 
 

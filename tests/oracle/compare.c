@@ -189,11 +189,15 @@ static void compare(struct space *space, const struct walk_result *ours,
 	sum.frames += (long)ours->count;
 	sum.by_pointer += (long)ours->by_pointer;
 	sum.whole += !ours->marker;
+	last = theirs[i ? i - 1 : 0].pc - (i > 1 && !theirs[i - 1].is_exact);
 	if (i == count && i == ours->count) {
 		sum.equal++;
+		if (!ours->marker)
+			return;
+		snprintf(what, sizeof(what), "equal, then %s", ours->marker);
+		add_kind(space, what, last, ours, theirs, count);
 		return;
 	}
-	last = theirs[i ? i - 1 : 0].pc - (i > 1 && !theirs[i - 1].is_exact);
 	if (i == ours->count)
 		snprintf(what, sizeof(what), "sonde stops earlier %s", ours->marker ? ours->marker : "(end)");
 	else if (i == count)

@@ -168,7 +168,12 @@ static void test_drop(void **state)
 	assert_int_equal(list.count, 1);
 	assert_int_equal(list.ids[0], LAB_FILE);
 	assert_int_equal(file_table_bytes(&table), 0);
-	assert_null(file_table_find(&table, LAB_FILE, 1));
+	/* The path stays: frames keep their module until the file is announced again. */
+	assert_non_null(file_table_find(&table, LAB_FILE, 1));
+	assert_int_equal(file_table_find(&table, LAB_FILE, 1)->reason, SYM_NO_MEMORY);
+	assert_non_null(file_table_find(&table, LAB_FILE, 1)->path);
+	assert_false(announce(&record));
+	assert_int_equal(file_table_find(&table, LAB_FILE, 1)->reason, SYM_OK);
 	free(list.ids);
 }
 
