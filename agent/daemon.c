@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "agent/daemon_private.h"
@@ -17,6 +18,7 @@
 #include "agent/version.h"
 
 enum {
+	SELF_NICE = -10,
 	SYMBOL_BYTES = 64 << 20,
 	PROFILE_BYTES = 64 << 20,
 	MAX_FINDINGS = 64,
@@ -329,6 +331,7 @@ int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn,
 	d->reload_context = context;
 	d->heartbeat = clock_monotonic();
 	use_options(d);
+	setpriority(PRIO_PROCESS, 0, SELF_NICE); /* needed most where the machine is overloaded */
 	umask(0077); /* profiles tell about all users' processes */
 	err = d->dir && d->listen ? prepare(d, reason, sizeof(reason)) : -ENOMEM;
 	if (err) {

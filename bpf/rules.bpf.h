@@ -155,14 +155,11 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 		return STEP_STUCK;
 	if (!read_word(cfa - 8, &pc))
 		return STEP_READ;
-	if (s->rule.fp == SONDE_FP_AT_CFA || s->rule.fp == SONDE_FP_AT_FP) {
-		if (s->rule.fp == SONDE_FP_AT_FP && !s->fp_known)
-			return STEP_REGISTER;
-		if (!read_word((s->rule.fp == SONDE_FP_AT_CFA ? cfa : s->fp) +
-				       (__s64)s->rule.fp_off, &fp))
-			return STEP_READ;
-		s->fp_known = 1;
-	} else if (s->rule.fp == SONDE_FP_UNDEFINED) {
+	if (s->rule.fp == SONDE_FP_AT_CFA || (s->rule.fp == SONDE_FP_AT_FP && s->fp_known)) {
+		/* Where it cannot be read it is lost; nobody may need it any more. */
+		s->fp_known = read_word((s->rule.fp == SONDE_FP_AT_CFA ? cfa : s->fp) +
+						(__s64)s->rule.fp_off, &fp);
+	} else if (s->rule.fp != SONDE_FP_SAME) {
 		s->fp_known = 0;
 	}
 	s->regs_known = 0;

@@ -6,11 +6,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/commands.h"
 #include "cli/output.h"
 
-enum { SYMBOL_BYTES = 64 << 20, UNWIND_BYTES = 16 << 20, PROFILE_BYTES = 512 << 20, REASON_BYTES = 2048 };
+enum { SELF_NICE = -10, SYMBOL_BYTES = 64 << 20, UNWIND_BYTES = 16 << 20, PROFILE_BYTES = 512 << 20, REASON_BYTES = 2048 };
 
 #define FIELD(name) offsetof(struct record_options, name)
 
@@ -177,6 +178,8 @@ static int record(struct record_options *o)
 		if (err)
 			snprintf(reason, sizeof(reason), "%s: %s", o->command[0], strerror(-err));
 	}
+	/* On an overloaded machine a profiler is needed most; without privilege it stays as it is. */
+	setpriority(PRIO_PROCESS, 0, SELF_NICE);
 	if (!err)
 		err = run(agent, o, &target, &launch, &output, reason, sizeof(reason));
 	agent_close(agent);

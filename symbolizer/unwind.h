@@ -6,8 +6,13 @@
  *
  * Rows are sorted by *file offset* (a frame is (file, offset) before any address is known), so no
  * load bias appears anywhere. A row holds from its offset to that of the next row; what no
- * FDE covers is an explicit row with the rule UNWIND_NONE. Neighbours with equal rules are merged.
- * Anything that cannot be told exactly is UNWIND_UNSUPPORTED, never the rule of before.
+ * FDE covers is an explicit row with the rule UNWIND_NONE, but for up to 15 bytes that pad the next
+ * function to a multiple of 16, where both sides have one rule. Neighbours with equal rules are
+ * merged. Anything that cannot be told exactly is UNWIND_UNSUPPORTED, never the rule of before;
+ * only a caller's rbp that cannot be told is UNWIND_FP_UNDEFINED, so that a walk may go on by rsp.
+ *
+ * Without an FDE rt_sigreturn is known by its code. A Go program's .debug_frame is left out: it
+ * does not say where rbp is saved.
  *
  * Input is hostile: bounded in bytes, rows, rules and steps; no recursion; nothing is mapped.
  */
@@ -67,7 +72,7 @@ struct unwind_table {
 
 	/* How it went. */
 	uint32_t fdes;
-	uint32_t bad_fdes;    /* skipped: damaged, or outside every executable segment */
+	uint32_t bad_fdes;    /* damaged or outside the code: skipped, or unsupported from there on */
 	uint64_t unsupported; /* bytes of code with UNWIND_UNSUPPORTED */
 };
 
