@@ -232,6 +232,14 @@ int options_parse(const struct option_row *rows, int argc, char **argv, void *va
 	return err ? err : parse_argv(&p, argc, argv, ret_rest);
 }
 
+int options_more(const struct option_row *rows, int argc, char **argv, void *values,
+		 int *ret_rest, char *reason, size_t reason_size)
+{
+	struct parser p = { rows, values, "--", reason, reason_size };
+
+	return parse_argv(&p, argc, argv, ret_rest);
+}
+
 int options_override(const struct option_row *rows, int argc, char **argv, void *values,
 		     char *reason, size_t reason_size)
 {

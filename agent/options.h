@@ -47,6 +47,10 @@ int options_parse(const struct option_row *rows, int argc, char **argv, void *va
 int options_set(const struct option_row *rows, void *values, const char *name, const char *text,
 		char *reason, size_t reason_size);
 
+/* Goes on behind an operand, argv[0], as options_parse does behind the command. */
+int options_more(const struct option_row *rows, int argc, char **argv, void *values,
+		 int *ret_rest, char *reason, size_t reason_size);
+
 /* The environment and argv once more, over what a configuration file has set. */
 int options_override(const struct option_row *rows, int argc, char **argv, void *values,
 		     char *reason, size_t reason_size);

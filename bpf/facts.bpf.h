@@ -3,7 +3,7 @@
  * Facts about a sampled task that may be gone a millisecond later: its process, the name of its
  * thread, its cgroup. Each is sent once, under an id that the counts refer to.
  *
- * A process is (tgid, start time, exec id): neither PID reuse nor exec can mix two. When a
+ * A process is (tgid, start time, exec id, name): neither PID reuse nor exec can mix two. When a
  * record is refused the id is returned all the same, and the next sample sends it again.
  */
 #ifndef BPF_FACTS_BPF_H
@@ -58,14 +58,18 @@ static __always_inline __u64 process_fact(struct walk_state *s, struct task_stru
 {
 	struct sonde_process *record = &s->process_record;
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-	__u64 id;
+	__u64 comm[2], id;
 
 	record->tgid = s->tgid;
 	record->tid = s->tid;
 	record->start_ns = BPF_CORE_READ(leader, start_boottime);
 	record->exec_id = BPF_CORE_READ(task, self_exec_id);
+	/* Its name too, so that a process which renames itself is sent anew. */
+	BPF_CORE_READ_INTO(&record->comm, leader, comm);
+	__builtin_memcpy(comm, record->comm, sizeof(comm));
 	id = hash_step(hash_step(settings.seed, record->start_ns),
 		       (__u64)record->exec_id << 32 | s->tgid);
+	id = hash_step(hash_step(id, comm[0]), comm[1]);
 	if (fact_is_known(id))
 		return id;
 	record->head.type = SONDE_RECORD_PROCESS;
@@ -73,7 +77,6 @@ static __always_inline __u64 process_fact(struct walk_state *s, struct task_stru
 	record->exe_file = exe_file_id(s, task);
 	record->ns_tgid = ns_tgid(leader);
 	record->euid = BPF_CORE_READ(leader, real_cred, euid.val);
-	BPF_CORE_READ_INTO(&record->comm, leader, comm);
 	fact_send(s, &record->head, sizeof(*record));
 	return id;
 }

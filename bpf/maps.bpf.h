@@ -5,8 +5,8 @@
  * the loader may change.
  *
  * Who writes: the perf-event programs write counts, overflow, seen_*, files; tracepoint programs
- * write targets and exec_files. The ring buffer is for all: it only tries its lock in NMI. On 5.10 a hash written from both could deadlock: an NMI may
- * come while the bucket is held.
+ * write targets and exec_files. On 5.10 a hash written from both could deadlock: an NMI may come
+ * while the bucket is held. The ring buffer is for all: it only tries its lock in NMI.
  */
 #ifndef BPF_MAPS_BPF_H
 #define BPF_MAPS_BPF_H

@@ -38,24 +38,45 @@ const struct option_row report_rows[] = {
 	{ 0 },
 };
 
+static int mistake(const char *format, const char *what)
+{
+	fprintf(stderr, "sonde report: ");
+	fprintf(stderr, format, what);
+	fputc('\n', stderr);
+	return 2;
+}
+
+/* Options may stand before and behind the file. */
+static int parse(int argc, char **argv, struct report_options *options)
+{
+	int rest, end, err = command_options("report", argc, argv, options, &rest);
+	char reason[256];
+
+	if (err)
+		return err;
+	options->path = "sonde.pb.gz";
+	if (rest == argc)
+		return 0;
+	options->path = argv[rest];
+	err = options_more(report_rows, argc - rest, argv + rest, options, &end, reason,
+			   sizeof(reason));
+	if (err < 0)
+		return -mistake("%s", reason);
+	if (rest + end < argc)
+		return -mistake("one file or directory at a time, not '%s'", argv[rest + end]);
+	return err;
+}
+
 int report_main(int argc, char **argv)
 {
 	struct report_options options = { 0 };
-	int rest, err = command_options("report", argc, argv, &options, &rest);
+	int err = parse(argc, argv, &options);
 
 	if (err)
 		return err == 1 ? 0 : 2;
-	if (argc - rest > 1) {
-		fprintf(stderr, "sonde report: one file or directory at a time, not '%s'\n",
-			argv[rest + 1]);
-		return 2;
-	}
-	options.path = rest < argc ? argv[rest] : "sonde.pb.gz";
 	if (options.call_graph && strcmp(options.call_graph, "caller") != 0 &&
-	    strcmp(options.call_graph, "callee") != 0) {
-		fprintf(stderr, "sonde report: --call-graph: '%s' is neither caller nor callee\n",
-			options.call_graph);
-		return 2;
-	}
+	    strcmp(options.call_graph, "callee") != 0)
+		return mistake("--call-graph: '%s' is neither caller nor callee",
+			       options.call_graph);
 	return report_run(&options, stdout, stderr);
 }

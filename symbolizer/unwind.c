@@ -38,6 +38,7 @@ struct build {
 	struct feed debug;
 	struct elf_file debug_elf; /* the separate debug file, if it is in use */
 	int debug_fd;
+	bool is_go; /* .debug_frame is Go's: see go_rule */
 	struct unwind_restorers restorers;
 	struct unwind_rows rows;
 	struct cfa_machine machine;
@@ -48,9 +49,21 @@ static const struct unwind_rule no_rule, unsupported = { .cfa = UNWIND_UNSUPPORT
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
+/*
+ * Go's .debug_frame tells the CFA, but not where rbp was saved, so that it can be used only where
+ * rbp is the caller's still: in functions without a frame, at the first and at the last
+ * instructions. There frame pointers would lose the caller; elsewhere they are right.
+ */
+static struct unwind_rule go_rule(struct unwind_rule rule)
+{
+	bool no_frame = rule.cfa == UNWIND_SP && rule.cfa_off == 8 && rule.fp == UNWIND_FP_SAME;
+
+	return no_frame || rule.cfa == UNWIND_END ? rule : no_rule;
+}
+
 /* Rows of one function whose program lies in the machine, for file offsets [from, to). */
-static int put_states(struct build *b, const struct unwind_fde *fde, uint64_t off, uint64_t from,
-		      uint64_t to)
+static int put_states(struct build *b, const struct unwind_fde *fde, bool is_go, uint64_t off,
+		      uint64_t from, uint64_t to)
 {
 	struct cfa_machine *m = &b->machine;
 	uint64_t at = from;
@@ -71,6 +84,8 @@ static int put_states(struct build *b, const struct unwind_fde *fde, uint64_t of
 		b->bad_programs += step == CFA_BAD;
 		rule = step == CFA_BAD ? unsupported
 				       : cfa_rule(&m->state, fde->cie->common.is_signal);
+		if (is_go)
+			rule = go_rule(rule);
 		err = unwind_rows_put(&b->rows, at, &rule);
 		if (err)
 			return err;
@@ -91,7 +106,7 @@ static int put_fde(struct build *b, struct feed *feed, const struct unwind_ref *
 	if (!err)
 		err = unwind_fde_read(&feed->section, &entry, true, &fde);
 	if (!err) {
-		err = put_states(b, &fde, ref->off, from, to);
+		err = put_states(b, &fde, b->is_go && feed == &b->debug, ref->off, from, to);
 	} else if (err == -EBADMSG || err == -EFBIG) {
 		b->bad_programs++;
 		err = unwind_rows_put(&b->rows, from, &unsupported);
@@ -192,10 +207,6 @@ static bool is_ordinary(int err)
 	return err == -ENOENT || err == -ENOEXEC || err == -EBADMSG || err == -EFBIG;
 }
 
-/*
- * Go's .debug_frame tells the CFA, but not that rbp was saved: with it, frames by frame
- * pointers, which Go code always has, would follow a wrong rbp.
- */
 static bool is_go(const struct elf_file *elf)
 {
 	return elf_section_by_name(elf, ".gopclntab") || elf_section_by_name(elf, ".go.buildinfo");
@@ -206,8 +217,7 @@ static int open_debug_frame(struct build *b, const struct elf_file *elf, const c
 	char build_id[BUILD_ID_HEX_SIZE];
 	int err;
 
-	if (is_go(elf))
-		return -ENOENT;
+	b->is_go = is_go(elf);
 	err = unwind_source_debug_frame(elf, &b->debug.section);
 	if (err != -ENOENT || !debug_dir || !build_id_gnu(elf, build_id))
 		return err;
