@@ -3,6 +3,7 @@
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,10 @@
 #include "agent/version.h"
 #include "base/clock.h"
 
+enum { WARM_UP_QUIET_MS = 100 };
+
+static const nsec_t WARM_UP_MOST = NSEC_PER_SEC / 2;
+
 struct agent {
 	struct agent_options options;
 	struct collect *collect;
@@ -20,7 +25,8 @@ struct agent {
 	struct table_feeder tables;
 	struct profile *profile; /* in the making */
 	nsec_t started;          /* of that profile, monotonic */
-	struct agent_totals taken; /* the books when the last profile was taken */
+	struct agent_totals warm_up; /* the books of the samples thrown away at the start */
+	struct agent_totals taken;   /* the books when the last profile was taken */
 };
 
 static void on_event(void *context, const struct event *event)
@@ -28,6 +34,9 @@ static void on_event(void *context, const struct event *event)
 	struct agent *a = context;
 
 	resolver_event(a->resolver, event);
+	/* At once: until a file's table is loaded, stacks that meet the file are cut. */
+	if (event->type == SONDE_RECORD_FILE)
+		tables_feed(&a->tables, a->collect, a->resolver);
 }
 
 static void on_count(void *context, const struct sonde_count_key *key,
@@ -143,6 +152,40 @@ int agent_start(struct agent *a)
 	return collect_start(a->collect);
 }
 
+int agent_warm_up(struct agent *a)
+{
+	nsec_t end = clock_monotonic() + WARM_UP_MOST;
+	struct profile *unwanted;
+	uint64_t files = 0;
+	int err = 0;
+
+	while (!err && clock_monotonic() < end) {
+		struct pollfd ring = { .fd = agent_fd(a), .events = POLLIN };
+		struct resolver_totals totals;
+		int n = poll(&ring, 1, WARM_UP_QUIET_MS);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		err = agent_poll(a);
+		resolver_totals(a->resolver, &totals);
+		if (n == 0 && totals.files + totals.files_failed == files)
+			break;
+		files = totals.files + totals.files_failed;
+	}
+	if (!err)
+		err = agent_take(a, false, &unwanted);
+	if (err)
+		return err;
+	profile_free(unwanted);
+	a->warm_up = a->taken;
+	/* What was learned stays learned. */
+	a->warm_up.resolve.files = a->warm_up.resolve.files_failed = 0;
+	a->warm_up.resolve.stacks = a->warm_up.resolve.processes = 0;
+	books_clear_gauges(&a->warm_up);
+	a->taken = (struct agent_totals){ 0 };
+	return 0;
+}
+
 int agent_fd(const struct agent *a)
 {
 	return collect_fd(a->collect);
@@ -165,17 +208,13 @@ static void forward_forgotten(struct agent *a)
 
 int agent_poll(struct agent *a)
 {
-	int err = collect_poll(a->collect);
-
-	tables_feed(&a->tables, a->collect, a->resolver);
-	return err;
+	return collect_poll(a->collect);
 }
 
 int agent_drain(struct agent *a)
 {
 	int err = collect_drain(a->collect);
 
-	tables_feed(&a->tables, a->collect, a->resolver);
 	tables_tick(&a->tables, a->collect, a->resolver);
 	resolver_tick(a->resolver);
 	forward_forgotten(a);
@@ -192,7 +231,7 @@ void agent_totals(struct agent *a, struct agent_totals *ret_totals)
 	received = t.collect.counters[SONDE_COUNT_RECEIVED];
 	if (t.collect.expected_samples > received)
 		t.missed = t.collect.expected_samples - received;
-	*ret_totals = t;
+	*ret_totals = books_since(&t, &a->warm_up);
 }
 
 static int add_comments(struct agent *a, const struct agent_totals *t)

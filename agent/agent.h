@@ -37,6 +37,13 @@ void agent_close(struct agent *a);
 int agent_add_target(struct agent *a, pid_t pid);
 
 int agent_start(struct agent *a);
+
+/*
+ * Samples for a while and throws the samples away, so that the files of what runs already are
+ * read and their unwind tables are loaded: until none was new for a tenth of a second, half a
+ * second at most. Blocks. For recordings, right after agent_start.
+ */
+int agent_warm_up(struct agent *a);
 int agent_fd(const struct agent *a);
 int agent_poll(struct agent *a);
 int agent_drain(struct agent *a);
@@ -49,7 +56,7 @@ int agent_drain(struct agent *a);
  */
 int agent_take(struct agent *a, bool last, struct profile **ret_profile);
 
-/* Since agent_start. */
+/* Since agent_start, or the end of the warm-up. */
 void agent_totals(struct agent *a, struct agent_totals *ret_totals);
 
 /* Another sampling frequency, from the next profile on: call it right after agent_take. */

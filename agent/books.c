@@ -37,6 +37,13 @@ struct agent_totals books_since(const struct agent_totals *now,
 	return a.totals;
 }
 
+void books_clear_gauges(struct agent_totals *t)
+{
+	t->collect.table_bytes = 0;
+	t->resolve.file_bytes = 0;
+	t->resolve.stacks_known = t->resolve.facts_known = t->resolve.files_known = 0;
+}
+
 static int comment(struct profile *p, const char *name, uint64_t value)
 {
 	return profile_add_comment(p, "sonde.%s=%" PRIu64, name, value);

@@ -5,9 +5,12 @@
 
 #include "agent/agent.h"
 
-/* now - before, field by field; of gauges the result means nothing. */
+/* now - before, field by field. */
 struct agent_totals books_since(const struct agent_totals *now,
 				const struct agent_totals *before);
+
+/* Zero in what says how things stand, not how many there were: for use as `before`. */
+void books_clear_gauges(struct agent_totals *t);
 
 /* Comments "sonde.<name>=<number>" for all counters. 0 or -ENOMEM. */
 int books_add(struct profile *p, const struct agent_totals *t);

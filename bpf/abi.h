@@ -18,8 +18,7 @@
 /*
  * Counters: every way a sample is lost, shortened or set aside has one. id, name in the
  * summary and in the profile's comments, what happened.
- * Kept per CPU, separately for perf-event programs and tracepoint programs (an NMI may
- * interrupt the latter in mid-increment); only ever grow.
+ * Kept per CPU in slots (enum sonde_slot); only ever grow.
  */
 #define SONDE_COUNTERS(X) \
 	/* What became of each run of the sampling program: these sum to RECEIVED. */ \
@@ -42,6 +41,7 @@
 	X(TRUNCATED_RULE, "truncated_rule", "unwind rule that is not supported") \
 	X(TRUNCATED_REGISTER, "truncated_register", "unwind rule needs a register that is lost") \
 	X(TRUNCATED_STUCK, "truncated_stuck", "unwind rule does not lead up the stack") \
+	X(TRUNCATED_TABLE, "truncated_table", "unwind table was not loaded yet") \
 	X(NO_USER_STACK, "no_user_stack", "kernel-mode sample without mapped user code") \
 	X(NO_MAPPING, "no_mapping", "user-mode sample with its pc in no mapping") \
 	X(VMA_BUSY, "vma_busy", "mappings changed during the look-up") \
@@ -49,7 +49,6 @@
 	/* How frames were unwound: these count frames, not samples. */ \
 	X(FRAMES_BY_TABLE, "frames_by_table", "frames unwound by an unwind table") \
 	X(FRAMES_BY_POINTER, "frames_by_pointer", "frames unwound by the frame pointer") \
-	X(FRAMES_NO_TABLE, "frames_no_table", "of these, in files whose table was not loaded yet") \
 	/* Facts that could not be sent now; the next sample tries again. */ \
 	X(FACT_RETRY, "fact_retry", "process, thread or cgroup record refused") \
 	X(FILE_RETRY, "file_retry", "file record refused") \
@@ -66,7 +65,19 @@ struct sonde_counters {
 	__u64 n[SONDE_COUNTER_COUNT];
 };
 
-/* Slots of per-CPU state and of counters: who may interrupt whom has its own. */
+/*
+ * Slots of counters and weights. Those of samples are double buffered with the counts, so that the
+ * books of an interval are exact; tracepoint programs have one of their own, since an NMI may
+ * interrupt them in mid-increment.
+ */
+enum sonde_slot {
+	SONDE_SLOT_HALF_0,
+	SONDE_SLOT_HALF_1,
+	SONDE_SLOT_TRACEPOINT,
+	SONDE_SLOT_COUNT
+};
+
+/* Slots of per-CPU state: who may interrupt whom has its own. */
 enum sonde_context {
 	SONDE_CONTEXT_PERF,
 	SONDE_CONTEXT_TRACEPOINT,
@@ -96,6 +107,7 @@ enum sonde_frame_tag {
 	X(TRUNCATED_RULE, "[truncated: unwind rule]") \
 	X(TRUNCATED_REGISTER, "[truncated: register lost]") \
 	X(TRUNCATED_STUCK, "[truncated: stack does not move]") \
+	X(TRUNCATED_TABLE, "[truncated: unwind table not loaded yet]") \
 	X(NO_USER_STACK, "[no user stack]") \
 	X(NO_MAPPING, "[no mapping]") \
 	X(VMA_BUSY, "[vma busy]")
@@ -291,7 +303,7 @@ struct sonde_count {
 	__u64 weight;
 };
 
-/* Weights of all samples and of those that are in no map; per CPU. */
+/* Weights of all samples and of those that are in no map; per CPU, one for each half. */
 struct sonde_totals {
 	__u64 received_weight;
 	__u64 overflow_weight; /* of OVERFLOW_TOTAL */

@@ -19,19 +19,19 @@ static __always_inline bool stack_send(struct walk_state *s, struct sonde_record
 	record->id = id;
 	record->size = size;
 	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP)) {
-		count_one(s->context, SONDE_COUNT_RING_FULL);
+		count_one(s->slot, SONDE_COUNT_RING_FULL);
 		return false;
 	}
 	/* Not remembered means only that it is sent again. */
 	if (bpf_map_update_elem(&seen_stacks, &id, &sent, BPF_ANY))
-		count_one(s->context, SONDE_COUNT_SEEN_FULL);
+		count_one(s->slot, SONDE_COUNT_SEEN_FULL);
 	return true;
 }
 
-static __always_inline void totals_add(__u64 received, __u64 overflow, __u64 idle, __u64 filtered)
+static __always_inline void totals_add(__u32 half, __u64 received, __u64 overflow, __u64 idle,
+				       __u64 filtered)
 {
-	__u32 zero = 0;
-	struct sonde_totals *t = bpf_map_lookup_elem(&totals, &zero);
+	struct sonde_totals *t = bpf_map_lookup_elem(&totals, &half);
 
 	if (!t)
 		return;
@@ -65,21 +65,21 @@ static __always_inline void count_overflow(struct walk_state *s, const struct so
 	struct sonde_overflow_key small = { .cgroup = key->cgroup, .kind = key->kind };
 
 	if (s->half ? map_count(&overflow_1, &small, weight) : map_count(&overflow_0, &small, weight)) {
-		count_one(s->context, SONDE_COUNT_OVERFLOW_CGROUP);
+		count_one(s->slot, SONDE_COUNT_OVERFLOW_CGROUP);
 		return;
 	}
-	totals_add(0, weight, 0, 0);
-	count_one(s->context, SONDE_COUNT_OVERFLOW_TOTAL);
+	totals_add(s->half, 0, weight, 0, 0);
+	count_one(s->slot, SONDE_COUNT_OVERFLOW_TOTAL);
 }
 
 static __always_inline void count_sample(struct walk_state *s, const struct sonde_count_key *key,
 					 __u64 weight)
 {
 	if (s->half ? map_count(&counts_1, key, weight) : map_count(&counts_0, key, weight)) {
-		count_one(s->context, SONDE_COUNT_KEPT);
+		count_one(s->slot, SONDE_COUNT_KEPT);
 		return;
 	}
-	count_one(s->context, SONDE_COUNT_COUNTS_FULL);
+	count_one(s->slot, SONDE_COUNT_COUNTS_FULL);
 	count_overflow(s, key, weight);
 }
 

@@ -25,7 +25,7 @@ static __always_inline void fact_send(struct walk_state *s, struct sonde_record 
 	record->size = size;
 	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP) ||
 	    bpf_map_update_elem(&seen_facts, &id, &sent, BPF_ANY))
-		count_one(s->context, SONDE_COUNT_FACT_RETRY);
+		count_one(s->slot, SONDE_COUNT_FACT_RETRY);
 }
 
 /* The file id of the process's executable, announced if new; 0 for kernel threads. */

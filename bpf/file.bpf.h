@@ -134,7 +134,7 @@ static __always_inline __u64 file_send(struct walk_state *s, struct file *file, 
 		return *state;
 	if (file_announce(s, file, id, vm_start, vm_end) ||
 	    bpf_map_update_elem(&files, &id, &asked, BPF_ANY))
-		count_one(s->context, SONDE_COUNT_FILE_RETRY);
+		count_one(s->slot, SONDE_COUNT_FILE_RETRY);
 	return SONDE_FILE_ASKED;
 }
 

@@ -18,7 +18,7 @@ int BPF_PROG(sonde_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	ticks = start_ticks(child);
 	if (bpf_map_update_elem(&targets, &tgid, &ticks, BPF_ANY))
-		count_one(SONDE_CONTEXT_TRACEPOINT, SONDE_COUNT_TARGETS_FULL);
+		count_one(SONDE_SLOT_TRACEPOINT, SONDE_COUNT_TARGETS_FULL);
 	return 0;
 }
 
@@ -44,6 +44,7 @@ int BPF_PROG(sonde_exec, struct task_struct *task)
 	if (!s || !exe)
 		return 0;
 	s->context = SONDE_CONTEXT_TRACEPOINT;
+	s->slot = SONDE_SLOT_TRACEPOINT;
 	s->tgid = pid_tgid >> 32;
 	s->tid = (__u32)pid_tgid;
 	if (!target_matches(s, task) || file_identity_read(s, exe))
@@ -53,6 +54,6 @@ int BPF_PROG(sonde_exec, struct task_struct *task)
 		return 0;
 	if (file_announce(s, exe, id, 0, 0) ||
 	    bpf_map_update_elem(&exec_files, &id, &announced, BPF_ANY))
-		count_one(SONDE_CONTEXT_TRACEPOINT, SONDE_COUNT_FILE_RETRY);
+		count_one(SONDE_SLOT_TRACEPOINT, SONDE_COUNT_FILE_RETRY);
 	return 0;
 }

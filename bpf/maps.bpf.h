@@ -77,14 +77,14 @@ struct targets_map {
 
 struct counters_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SONDE_CONTEXT_COUNT);
+	__uint(max_entries, SONDE_SLOT_COUNT);
 	__type(key, __u32);
 	__type(value, struct sonde_counters);
 };
 
 struct totals_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, __u32);
 	__type(value, struct sonde_totals);
 };
@@ -131,9 +131,9 @@ extern struct totals_map totals SEC(".maps");
 extern const volatile struct sonde_settings settings;
 extern volatile __u32 active_half;
 
-static __always_inline void count_one(__u32 context, enum sonde_counter which)
+static __always_inline void count_one(__u32 slot, enum sonde_counter which)
 {
-	struct sonde_counters *c = bpf_map_lookup_elem(&counters, &context);
+	struct sonde_counters *c = bpf_map_lookup_elem(&counters, &slot);
 
 	if (c)
 		c->n[which]++;

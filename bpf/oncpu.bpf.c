@@ -56,7 +56,7 @@ static __always_inline bool kernel_stack(struct walk_state *s, struct bpf_perf_e
 		return true;
 	bytes = bpf_get_stack(ctx, stack->addrs, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
 	if (bytes <= 0) {
-		count_one(s->context, SONDE_COUNT_KERNEL_STACK_ERROR);
+		count_one(s->slot, SONDE_COUNT_KERNEL_STACK_ERROR);
 		return true;
 	}
 	count = ((__u64)bytes / sizeof(__u64)) & SONDE_MAX_KERNEL_FRAMES;
@@ -71,13 +71,14 @@ static __always_inline bool kernel_stack(struct walk_state *s, struct bpf_perf_e
 }
 
 static __always_inline void sample(struct walk_state *s, struct bpf_perf_event_data *ctx,
-				   struct task_struct *task)
+				   struct task_struct *task, __u32 half)
 {
 	struct sonde_count_key *key = &s->key;
 	bool whole;
 
 	s->context = SONDE_CONTEXT_PERF;
-	s->half = active_half & 1;
+	s->half = half;
+	s->slot = half;
 	s->in_user = regs_are_user(ctx);
 	s->mm = (__u64)BPF_CORE_READ(task, mm);
 	s->vdso = s->mm ? (__u64)BPF_CORE_READ(task, mm, context.vdso) : 0;
@@ -100,10 +101,9 @@ static __always_inline __u64 timed_start(struct sonde_counters *c)
 	return c && c->n[SONDE_COUNT_RECEIVED] % SONDE_TIMED_RUNS == 0 ? bpf_ktime_get_ns() : 0;
 }
 
-static __always_inline void timed_end(__u64 started)
+static __always_inline void timed_end(__u32 half, __u64 started)
 {
-	__u32 zero = 0;
-	struct sonde_totals *t = started ? bpf_map_lookup_elem(&totals, &zero) : 0;
+	struct sonde_totals *t = started ? bpf_map_lookup_elem(&totals, &half) : 0;
 
 	if (!t)
 		return;
@@ -111,40 +111,44 @@ static __always_inline void timed_end(__u64 started)
 	t->timed_ns += bpf_ktime_get_ns() - started;
 }
 
-static __always_inline void on_cpu(struct bpf_perf_event_data *ctx)
+static __always_inline void on_cpu(struct walk_state *s, struct bpf_perf_event_data *ctx,
+				   __u32 half)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct walk_state *s = walk_state(SONDE_CONTEXT_PERF);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
-	count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_RECEIVED);
-	totals_add(ctx->sample_period, 0, 0, 0);
+	count_one(half, SONDE_COUNT_RECEIVED);
+	totals_add(half, ctx->sample_period, 0, 0, 0);
 	if (!s) {
-		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_NO_STATE);
+		count_one(half, SONDE_COUNT_NO_STATE);
 		return;
 	}
 	s->tgid = pid_tgid >> 32;
 	s->tid = (__u32)pid_tgid;
 	if (s->tid == 0 && !settings.keep_idle) {
-		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_IDLE);
-		totals_add(0, 0, ctx->sample_period, 0);
+		count_one(half, SONDE_COUNT_IDLE);
+		totals_add(half, 0, 0, ctx->sample_period, 0);
 		return;
 	}
 	if (!target_matches(s, task)) {
-		count_one(SONDE_CONTEXT_PERF, SONDE_COUNT_FILTERED);
-		totals_add(0, 0, 0, ctx->sample_period);
+		count_one(half, SONDE_COUNT_FILTERED);
+		totals_add(half, 0, 0, 0, ctx->sample_period);
 		return;
 	}
-	sample(s, ctx, task);
+	sample(s, ctx, task, half);
 }
 
 SEC("perf_event")
 int sonde_on_cpu(struct bpf_perf_event_data *ctx)
 {
-	__u32 context = SONDE_CONTEXT_PERF;
-	__u64 started = timed_start(bpf_map_lookup_elem(&counters, &context));
+	/* Also the slot of the counters: SONDE_SLOT_HALF_0 or _1. */
+	__u32 half = active_half & 1;
+	struct walk_state *s = walk_state(SONDE_CONTEXT_PERF);
 
-	on_cpu(ctx);
-	timed_end(started);
+	if (s)
+		s->started = timed_start(bpf_map_lookup_elem(&counters, &half));
+	on_cpu(s, ctx, half);
+	if (s)
+		timed_end(half, s->started);
 	return 0;
 }

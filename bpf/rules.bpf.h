@@ -24,6 +24,7 @@ enum step_result {
 	STEP_REGISTER,
 	STEP_STUCK,
 	STEP_READ,
+	STEP_TABLE, /* a table is on its way */
 };
 
 /*
@@ -98,6 +99,7 @@ static __always_inline enum step_result rule_signal(struct walk_state *s)
 	s->gprs[7] = s->sp = words[7];
 	s->pc = words[8];
 	s->regs_known = s->fp_known = 1;
+	s->fp_chained = 0;
 	return STEP_CALLER;
 }
 
@@ -157,6 +159,7 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 		return STEP_READ;
 	if (s->rule.fp == SONDE_FP_AT_CFA || (s->rule.fp == SONDE_FP_AT_FP && s->fp_known)) {
 		/* Where it cannot be read it is lost; nobody may need it any more. */
+		s->fp_chained = 0;
 		s->fp_known = read_word((s->rule.fp == SONDE_FP_AT_CFA ? cfa : s->fp) +
 						(__s64)s->rule.fp_off, &fp);
 	} else if (s->rule.fp != SONDE_FP_SAME) {

@@ -47,10 +47,11 @@ struct walk_state {
 	__u64 vdso;
 	__u32 tgid;
 	__u32 tid;
+	__u64 started; /* clock, if this run is timed */
 	__u32 half; /* of the double buffer, read once */
 	__u32 context;
+	__u32 slot;    /* of the counters */
 	__u32 in_user; /* the sample interrupted user code */
-	__u32 pad;
 
 	/* The walk: registers of the frame to push next. */
 	__u64 pc; /* the address to look up */
@@ -58,6 +59,7 @@ struct walk_state {
 	__u64 fp;
 	__u64 regs_known; /* gprs[] hold this frame's registers: only so after an interrupt */
 	__u64 fp_known;
+	__u64 fp_chained; /* fp was read from a chain of frame pointers: 0 ends the chain */
 	__u64 gprs[DWARF_REGISTERS];
 	struct sonde_rule rule; /* of the frame at hand */
 	__u64 hash;

@@ -7,8 +7,8 @@
  * functions take scalars only on 5.10, so the state lives in a per-CPU map.
  *
  * Rules: the interrupted pc is looked up as it is (also the one below a signal handler), return
- * addresses minus one. By frame pointer: 0 is the outermost frame, a whole stack; else the
- * pointer must lead up the stack and be aligned. Each return address must lie in an
+ * addresses minus one. By frame pointer (see pointer_zero for 0): it must lead up the stack and
+ * be aligned. While a file's table is on its way nothing is tried. Each return address must lie in an
  * executable mapping. Whatever does not hold ends the walk with a marker frame: no guess is kept.
  */
 #ifndef BPF_UNWIND_BPF_H
@@ -33,7 +33,7 @@ static __always_inline void push_marker(struct walk_state *s, enum sonde_marker 
 					enum sonde_counter counter)
 {
 	push_frame(s, SONDE_FRAME_MARKER, marker);
-	count_one(s->context, counter);
+	count_one(s->slot, counter);
 }
 
 /* s->vma for s->addr, by the walk's small cache first; see vma_find for the result. */
@@ -93,6 +93,29 @@ static __always_inline bool push_pc(struct walk_state *s)
 	return true;
 }
 
+/* Whether `sp` points to argc, argv[] and the 0 behind it, as where a program is entered. */
+static __always_inline bool looks_like_entry(__u64 sp)
+{
+	__u64 argc, end;
+
+	return read_word(sp, &argc) && argc < (1 << 20) && read_word(sp + 8 + 8 * argc, &end) &&
+	       end == 0;
+}
+
+/*
+ * What a frame pointer of 0 says. In a chain of frame pointers, or in code of which nothing is
+ * known (Go, JIT): the outermost frame. But where a table covers the rest of the file rbp may
+ * be any register, and 0 since the start of the program: only its entry (which has no unwind
+ * data in ld.so and musl) is an end then.
+ */
+static __always_inline enum step_result pointer_zero(struct walk_state *s)
+{
+	if (s->fp_chained || s->vma.state != SONDE_FILE_TABLE || looks_like_entry(s->sp) ||
+	    looks_like_entry(s->sp + 8))
+		return STEP_END;
+	return STEP_POINTER;
+}
+
 /* The caller by the frame pointer. */
 static __always_inline enum step_result pointer_apply(struct walk_state *s)
 {
@@ -101,7 +124,7 @@ static __always_inline enum step_result pointer_apply(struct walk_state *s)
 	if (!s->fp_known)
 		return STEP_REGISTER;
 	if (s->fp == 0)
-		return STEP_END;
+		return pointer_zero(s);
 	if (s->fp < s->sp || (s->fp & 7))
 		return STEP_POINTER; /* does not lead up the stack */
 	if (bpf_probe_read_user(saved, 2 * sizeof(__u64), (void *)s->fp))
@@ -109,6 +132,7 @@ static __always_inline enum step_result pointer_apply(struct walk_state *s)
 	s->regs_known = 0;
 	s->sp = s->fp + 2 * sizeof(__u64);
 	s->fp = saved[0];
+	s->fp_chained = 1;
 	s->pc = saved[1] - 1;
 	return saved[1] ? STEP_CALLER : STEP_END;
 }
@@ -128,6 +152,9 @@ static __always_inline void mark_end(struct walk_state *s, enum step_result resu
 		return;
 	case STEP_STUCK:
 		push_marker(s, SONDE_MARKER_TRUNCATED_STUCK, SONDE_COUNT_TRUNCATED_STUCK);
+		return;
+	case STEP_TABLE:
+		push_marker(s, SONDE_MARKER_TRUNCATED_TABLE, SONDE_COUNT_TRUNCATED_TABLE);
 		return;
 	case STEP_READ:
 		push_marker(s, SONDE_MARKER_TRUNCATED_READ, SONDE_COUNT_TRUNCATED_READ);
@@ -155,13 +182,13 @@ __noinline int unwind_step(__u32 context)
 		rule_find(context);
 		result = rule_apply(s);
 	}
-	if (result != STEP_POINTER) {
-		count_one(context, SONDE_COUNT_FRAMES_BY_TABLE);
+	if (s->vma.state == SONDE_FILE_ASKED) {
+		result = STEP_TABLE; /* a frame pointer would be a guess: the file may not use them */
+	} else if (result != STEP_POINTER) {
+		count_one(s->slot, SONDE_COUNT_FRAMES_BY_TABLE);
 	} else {
 		result = pointer_apply(s);
-		count_one(context, SONDE_COUNT_FRAMES_BY_POINTER);
-		if (s->vma.state == SONDE_FILE_ASKED)
-			count_one(context, SONDE_COUNT_FRAMES_NO_TABLE);
+		count_one(s->slot, SONDE_COUNT_FRAMES_BY_POINTER);
 	}
 	if (result == STEP_CALLER)
 		return 0;
@@ -175,6 +202,7 @@ static __always_inline void unwind(struct walk_state *s, __u32 context)
 	s->hash = settings.seed;
 	s->bound_to_process = 0;
 	s->regs_known = s->fp_known = 1;
+	s->fp_chained = 0;
 	s->stack.count = 0;
 	for (int i = 0; i < VMA_CACHE_SIZE; i++)
 		s->cache[i].end = 0;

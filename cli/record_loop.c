@@ -149,6 +149,9 @@ static int start(struct recording *r, char *reason, size_t size)
 		snprintf(reason, size, "the perf events could not be started: %s", strerror(-err));
 		return err;
 	}
+	err = agent_warm_up(r->agent);
+	if (err)
+		return err;
 	r->started = clock_monotonic();
 	if (r->options->duration_ns)
 		err = loop_add_timer(r->loop, r->options->duration_ns, 0, on_end, r);

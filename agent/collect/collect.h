@@ -40,7 +40,7 @@ struct collect_handler {
 	void *context;
 };
 
-/* The books, since collect_start. */
+/* The books, from collect_start to the last drain: exactly what has been handed over. */
 struct collect_totals {
 	uint64_t counters[SONDE_COUNTER_COUNT]; /* by enum sonde_counter, over all CPUs */
 	uint64_t received_weight;  /* ns or cycles */

@@ -10,6 +10,12 @@
 #include "agent/collect/perf_events.h"
 #include "sonde.skel.h"
 
+/* What the programs have counted while a half was the active one, since the start. */
+struct half_books {
+	uint64_t counters[SONDE_COUNTER_COUNT];
+	struct sonde_totals weights;
+};
+
 struct collect {
 	struct collect_options options;
 	struct collect_handler handler;
@@ -24,6 +30,8 @@ struct collect {
 	uint64_t bad_records;
 	uint64_t drain_errors;
 	uint64_t drains, drain_ns, entries;
+	struct half_books books[2]; /* of each half, when it was last retired */
+	struct perf_totals perf_totals; /* at the last flip */
 };
 
 /* Ring buffer callback. */

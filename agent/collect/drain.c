@@ -108,6 +108,51 @@ static void handle_overflow(struct collect *c, const void *key, const struct son
 	c->handler.overflow(c->handler.context, key, count);
 }
 
+/* Adds up the per-CPU counters of a slot. */
+static void sum_counters(struct collect *c, __u32 slot, uint64_t *sums)
+{
+	struct sonde_counters *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
+
+	if (per_cpu && !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.counters), &slot, per_cpu)) {
+		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
+			for (int i = 0; i < SONDE_COUNTER_COUNT; i++)
+				sums[i] += per_cpu[cpu].n[i];
+		}
+	}
+	free(per_cpu);
+}
+
+static void add_weights(struct sonde_totals *to, const struct sonde_totals *from)
+{
+	to->received_weight += from->received_weight;
+	to->overflow_weight += from->overflow_weight;
+	to->idle_weight += from->idle_weight;
+	to->filtered_weight += from->filtered_weight;
+	to->timed_runs += from->timed_runs;
+	to->timed_ns += from->timed_ns;
+}
+
+static void sum_weights(struct collect *c, __u32 half, struct sonde_totals *sums)
+{
+	struct sonde_totals *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
+
+	if (per_cpu && !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.totals), &half, per_cpu)) {
+		for (int cpu = 0; cpu < c->possible_cpus; cpu++)
+			add_weights(sums, &per_cpu[cpu]);
+	}
+	free(per_cpu);
+}
+
+/* The books of a half that no program writes any more. */
+static void close_books(struct collect *c, __u32 half)
+{
+	struct half_books books = { 0 };
+
+	sum_counters(c, SONDE_SLOT_HALF_0 + half, books.counters);
+	sum_weights(c, half, &books.weights);
+	c->books[half] = books;
+}
+
 static int drain(struct collect *c)
 {
 	__u32 half = c->skel->bss->active_half & 1;
@@ -116,10 +161,13 @@ static int drain(struct collect *c)
 	int err, more;
 
 	perf_events_follow(c->perf);
+	perf_events_totals(c->perf, &c->perf_totals);
 	c->skel->bss->active_half = !half;
 	err = wait_for_programs(c);
-	if (!err)
+	if (!err) {
+		close_books(c, half);
 		unwind_tables_reclaim(&c->tables);
+	}
 	if (!err)
 		err = collect_poll(c);
 	if (!err)
@@ -158,45 +206,6 @@ void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id)
 		bpf_map_delete_elem(bpf_map__fd(c->skel->maps.exec_files), &id);
 }
 
-static void add_counters(struct collect *c, uint64_t *sums)
-{
-	struct sonde_counters *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
-
-	if (!per_cpu)
-		return;
-	for (__u32 context = 0; context < SONDE_CONTEXT_COUNT; context++) {
-		if (bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.counters), &context, per_cpu))
-			continue;
-		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
-			for (int i = 0; i < SONDE_COUNTER_COUNT; i++)
-				sums[i] += per_cpu[cpu].n[i];
-		}
-	}
-	free(per_cpu);
-}
-
-static void add_weights(struct collect *c, struct collect_totals *t)
-{
-	struct sonde_totals *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
-	uint64_t timed_runs = 0, timed_ns = 0;
-	__u32 zero = 0;
-
-	if (per_cpu && !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.totals), &zero, per_cpu)) {
-		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
-			t->received_weight += per_cpu[cpu].received_weight;
-			t->overflow_weight += per_cpu[cpu].overflow_weight;
-			t->idle_weight += per_cpu[cpu].idle_weight;
-			t->filtered_weight += per_cpu[cpu].filtered_weight;
-			timed_runs += per_cpu[cpu].timed_runs;
-			timed_ns += per_cpu[cpu].timed_ns;
-		}
-	}
-	free(per_cpu);
-	if (timed_runs)
-		t->bpf_ns = (uint64_t)((double)timed_ns / (double)timed_runs *
-				       (double)t->counters[SONDE_COUNT_RECEIVED]);
-}
-
 /* Cycles that no sample stands for, in samples of the mean period, come on top. */
 static uint64_t expected_hardware(const struct collect_totals *t)
 {
@@ -210,26 +219,37 @@ static uint64_t expected_hardware(const struct collect_totals *t)
 
 void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 {
-	struct collect_totals t = { 0 };
-	struct perf_totals perf;
+	struct collect_totals t = {
+		.event_value = c->perf_totals.value,
+		.enabled_ns = c->perf_totals.enabled_ns,
+		.running_ns = c->perf_totals.running_ns,
+		.bad_records = c->bad_records,
+		.drain_errors = c->drain_errors,
+		.failed_cpus = perf_events_failed_cpus(c->perf),
+		.drains = c->drains,
+		.drain_ns = c->drain_ns,
+		.entries = c->entries,
+		.table_loads = c->tables.loads,
+		.table_drops = c->tables.drops,
+		.table_refusals = c->tables.refused,
+		.table_bytes = unwind_tables_bytes(&c->tables),
+	};
+	struct sonde_totals weights = { 0 };
 
-	add_counters(c, t.counters);
-	add_weights(c, &t);
-	perf_events_totals(c->perf, &perf);
-	t.event_value = perf.value;
-	t.enabled_ns = perf.enabled_ns;
-	t.running_ns = perf.running_ns;
-	t.bad_records = c->bad_records;
-	t.drain_errors = c->drain_errors;
-	t.drains = c->drains;
-	t.drain_ns = c->drain_ns;
-	t.entries = c->entries;
-	t.table_loads = c->tables.loads;
-	t.table_drops = c->tables.drops;
-	t.table_refusals = c->tables.refused;
-	t.table_bytes = unwind_tables_bytes(&c->tables);
-	t.failed_cpus = perf_events_failed_cpus(c->perf);
+	sum_counters(c, SONDE_SLOT_TRACEPOINT, t.counters);
+	for (int half = 0; half < 2; half++) {
+		for (int i = 0; i < SONDE_COUNTER_COUNT; i++)
+			t.counters[i] += c->books[half].counters[i];
+		add_weights(&weights, &c->books[half].weights);
+	}
+	t.received_weight = weights.received_weight;
+	t.overflow_weight = weights.overflow_weight;
+	t.idle_weight = weights.idle_weight;
+	t.filtered_weight = weights.filtered_weight;
+	if (weights.timed_runs)
+		t.bpf_ns = (uint64_t)((double)weights.timed_ns / (double)weights.timed_runs *
+				      (double)t.counters[SONDE_COUNT_RECEIVED]);
 	t.expected_samples = perf_events_is_hardware(c->perf) ? expected_hardware(&t)
-							      : perf.expected;
+							      : c->perf_totals.expected;
 	*ret_totals = t;
 }

@@ -80,19 +80,26 @@ static int load_symbols(struct file_table *t, int fd, const struct sonde_file *r
 	return 0;
 }
 
-/* The table of an open file, for the kernel side. Without memory the kernel asks no more. */
+/* An answer for the kernel side; takes over `table`. Without memory it asks no more. */
+static void add_built(struct file_table *t, uint64_t id, struct unwind_table *table)
+{
+	struct built_table *built = calloc(1, sizeof(*built));
+
+	if (!built) {
+		unwind_table_free(table);
+		return;
+	}
+	*built = (struct built_table){ .file = id, .table = table };
+	*t->built_end = built;
+	t->built_end = &built->next;
+}
+
 static void build_table(struct file_table *t, int fd, uint64_t id)
 {
 	const struct unwind_options options = { .debug_dir = t->options.debug_dir };
-	struct built_table *built = calloc(1, sizeof(*built));
+	struct unwind_table *table;
 
-	if (!built)
-		return;
-	built->file = id;
-	if (unwind_table_build(fd, &options, &built->table))
-		built->table = NULL;
-	*t->built_end = built;
-	t->built_end = &built->next;
+	add_built(t, id, unwind_table_build(fd, &options, &table) ? NULL : table);
 }
 
 bool file_table_next_built(struct file_table *t, uint64_t *ret_file,
@@ -142,7 +149,9 @@ static bool read_file(struct file_table *t, const struct event *event,
 		t->failed++;
 	else
 		t->opened++;
-	if (err != -ESTALE)
+	if (err == -ESTALE)
+		add_built(t, event->id, NULL);
+	else
 		build_table(t, target->fd, event->id);
 	return known_put(&t->known, event->id, file, now) != 0 || err == -ESTALE;
 }
@@ -154,20 +163,18 @@ bool file_table_event(struct file_table *t, const struct event *event, uint32_t 
 	bool again = false;
 	int err;
 
-	if (t->no_reading) {
-		if (!have)
-			put_unread(t, event, SYM_NO_BUDGET, now);
-		return false;
-	}
 	err = target_file_open(t->proc_root, event->file.record, &event->file.path, &target);
 	if (err) {
 		t->failed++;
 		if (!have)
 			put_unread(t, event, reason_of(err), now);
+		add_built(t, event->id, NULL); /* until the next try: frame pointers */
 		return true;
 	}
 	/* Symbols may be there already: then only the kernel side has dropped its table. */
-	if (have && have->reason == SYM_OK)
+	if (t->no_reading && !have)
+		put_unread(t, event, SYM_NO_BUDGET, now);
+	if (t->no_reading || (have && have->reason == SYM_OK))
 		build_table(t, target.fd, event->id);
 	else
 		again = read_file(t, event, &target, now);
