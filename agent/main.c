@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entry point: finds the command and runs it. */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@ static void usage(FILE *out)
 
 int main(int argc, char **argv)
 {
+	/* Buffers for parsing go back to the system when they are freed, however large one was. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	if (argc < 2) {
 		usage(stderr);
 		return 2;

@@ -10,8 +10,11 @@
 
 #include "agent/resolve/target_file.h"
 
-/* KEEP in drains: about an hour. */
-enum { MAX_FILES = 16384, KEEP = 3600 };
+/*
+ * In drains (a second in a recording, ten in the agent): how long an unused file is kept; what
+ * was used more recently keeps its symbols; when files that found no room are tried again.
+ */
+enum { MAX_FILES = 16384, KEEP = 3600, IN_USE = 2, RETRY = 30 };
 
 static void file_free(void *object)
 {
@@ -40,6 +43,8 @@ void file_table_fini(struct file_table *t)
 	while (file_table_next_built(t, &file, &table))
 		unwind_table_free(table);
 	known_fini(&t->known);
+	free(t->evicted.ids);
+	t->evicted = (struct forget_list){ 0 };
 }
 
 static enum sym_reason reason_of(int err)
@@ -60,13 +65,44 @@ static enum sym_reason reason_of(int err)
 	}
 }
 
+static bool has_symbols(const void *object)
+{
+	return ((const struct known_file *)object)->symbols != NULL;
+}
+
+static void free_symbols(struct known_file *file)
+{
+	sym_file_free(file->symbols);
+	file->symbols = NULL;
+	file->reason = SYM_NO_MEMORY;
+}
+
+/* Frees symbols that were unused for longest until the budget holds; false if all are in use. */
+static bool make_room(struct file_table *t, uint32_t now)
+{
+	size_t bytes = file_table_bytes(t);
+
+	while (bytes >= t->budget) {
+		uint32_t age;
+		uint64_t id;
+		struct known_file *file = known_oldest(&t->known, now, has_symbols, &id, &age);
+
+		if (!file || age < IN_USE)
+			return false;
+		bytes -= sym_file_bytes(file->symbols);
+		free_symbols(file);
+		forget_list_add(&t->evicted, id);
+	}
+	return true;
+}
+
 /* Reads the symbols; a file that changes meanwhile is given up. */
 static int load_symbols(struct file_table *t, int fd, const struct sonde_file *record,
-			struct known_file *file)
+			struct known_file *file, uint32_t now)
 {
 	int err;
 
-	if (file_table_bytes(t) >= t->budget)
+	if (!make_room(t, now))
 		return -ENOMEM;
 	err = sym_file_load(fd, &t->options, &file->symbols);
 	if (err)
@@ -142,7 +178,7 @@ static bool read_file(struct file_table *t, const struct event *event,
 
 	if (!file)
 		return true;
-	err = load_symbols(t, target->fd, event->file.record, file);
+	err = load_symbols(t, target->fd, event->file.record, file, now);
 	file->reason = reason_of(err);
 	file->path = strdup(target->path);
 	if (err)
@@ -214,13 +250,18 @@ void file_table_drop(struct file_table *t, struct forget_list *list)
 	size_t cursor = 0;
 
 	while (map_next(&t->known.map, &cursor, NULL, &file)) {
-		if (!(*file)->symbols)
-			continue;
-		sym_file_free((*file)->symbols);
-		(*file)->symbols = NULL;
-		(*file)->reason = SYM_NO_MEMORY;
+		if ((*file)->symbols)
+			free_symbols(*file);
 	}
 	ask_again(t, SYM_NO_MEMORY, list);
+}
+
+void file_table_tick(struct file_table *t, uint32_t now, struct forget_list *list)
+{
+	while (t->evicted.count)
+		forget_list_add(list, t->evicted.ids[--t->evicted.count]);
+	if (now % RETRY == 0)
+		ask_again(t, SYM_NO_MEMORY, list);
 }
 
 size_t file_table_bytes(const struct file_table *t)

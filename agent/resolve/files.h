@@ -32,6 +32,7 @@ struct file_table {
 	const char *proc_root;
 	size_t budget;       /* for all symbol tables together */
 	bool no_reading;     /* over the CPU budget: announced files are not read for now */
+	struct forget_list evicted; /* ids whose symbols went to make room */
 	uint64_t opened, failed;
 };
 
@@ -48,6 +49,10 @@ bool file_table_event(struct file_table *t, const struct event *event, uint32_t 
 
 /* NULL if the file was never announced. */
 struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t now);
+
+/* After drain `now`: adds to `list` what shall be announced again since symbols went or found no
+ * room. */
+void file_table_tick(struct file_table *t, uint32_t now, struct forget_list *list);
 
 /* Frees all symbol tables; the files' ids are added to `list`, so that they are announced again. */
 void file_table_drop(struct file_table *t, struct forget_list *list);

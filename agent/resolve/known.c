@@ -66,6 +66,23 @@ void *known_renew(struct known_table *t, uint64_t id, uint32_t now)
 	return entry->object;
 }
 
+void *known_oldest(struct known_table *t, uint32_t now, bool (*eligible)(const void *object),
+		   uint64_t *ret_id, uint32_t *ret_age)
+{
+	struct known *entry, *oldest = NULL;
+	const uint64_t *id;
+	size_t cursor = 0;
+
+	while (map_next(&t->map, &cursor, &id, &entry)) {
+		if (!eligible(entry->object) || (oldest && entry->last_used >= oldest->last_used))
+			continue;
+		oldest = entry;
+		*ret_id = *id;
+		*ret_age = now - entry->last_used;
+	}
+	return oldest ? oldest->object : NULL;
+}
+
 uint32_t known_age(const struct known_table *t, uint64_t id, uint32_t now)
 {
 	const struct known *entry = map_find(&t->map, &id);

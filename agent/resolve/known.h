@@ -9,6 +9,7 @@
 #ifndef AGENT_RESOLVE_KNOWN_H
 #define AGENT_RESOLVE_KNOWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,13 @@ void *known_get(struct known_table *t, uint64_t id, uint32_t now);
  * since the kernel side has just noted that it is known here.
  */
 void *known_renew(struct known_table *t, uint64_t id, uint32_t now);
+
+/*
+ * The entry that was unused for longest, of those that `eligible` says yes to: its object, id and
+ * age in drains, or NULL. Walks the table.
+ */
+void *known_oldest(struct known_table *t, uint32_t now, bool (*eligible)(const void *object),
+		   uint64_t *ret_id, uint32_t *ret_age);
 
 /* Drains since the last use; UINT32_MAX if it is not known. */
 uint32_t known_age(const struct known_table *t, uint64_t id, uint32_t now);

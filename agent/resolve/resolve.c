@@ -243,6 +243,7 @@ void resolver_tick(struct resolver *r)
 	known_expire(&r->tasks.threads, r->now, &r->forget[RESOLVER_FACT]);
 	known_expire(&r->tasks.cgroups, r->now, &r->forget[RESOLVER_FACT]);
 	known_expire(&r->files.known, r->now, &r->forget[RESOLVER_FILE]);
+	file_table_tick(&r->files, r->now, &r->forget[RESOLVER_FILE]);
 	r->now++;
 }
 

@@ -137,6 +137,33 @@ static void test_over_the_budget(void **state)
 	check(SYM_NO_MEMORY, false);
 }
 
+/* At the budget the symbols that were unused for longest go, and come back when used again. */
+static void test_eviction(void **state)
+{
+	const uint64_t other = LAB_FILE + 1;
+	struct forget_list list = { 0 };
+	struct sonde_file record;
+	struct event event;
+
+	lab_file_record(&record);
+	assert_false(announce_at(&record, 1));
+	table.budget = file_table_bytes(&table); /* full */
+	event = lab_file_event(&record, other);
+	assert_false(file_table_event(&table, &event, 2)); /* the first one is in use */
+	assert_int_equal(file_table_find(&table, other, 2)->reason, SYM_NO_MEMORY);
+	file_table_tick(&table, 2, &list);
+	assert_int_equal(list.count, 0);
+
+	assert_false(file_table_event(&table, &event, 10));
+	assert_int_equal(file_table_find(&table, other, 10)->reason, SYM_OK);
+	assert_int_equal(file_table_find(&table, LAB_FILE, 10)->reason, SYM_NO_MEMORY);
+	file_table_tick(&table, 10, &list);
+	assert_int_equal(list.count, 1);
+	assert_int_equal(list.ids[0], LAB_FILE);
+	assert_true(file_table_bytes(&table) <= table.budget);
+	free(list.ids);
+}
+
 /* Announced again while it was on its way out: it stays, since the kernel side counts on it. */
 static void test_sent_again_while_forgotten(void **state)
 {
@@ -185,6 +212,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_elf, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_over_the_budget, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_eviction, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sent_again_while_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
 	};
