@@ -159,13 +159,13 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 		return STEP_READ;
 	if (s->rule.fp == SONDE_FP_AT_CFA || (s->rule.fp == SONDE_FP_AT_FP && s->fp_known)) {
 		/* Where it cannot be read it is lost; nobody may need it any more. */
-		s->fp_chained = 0;
 		s->fp_known = read_word((s->rule.fp == SONDE_FP_AT_CFA ? cfa : s->fp) +
 						(__s64)s->rule.fp_off, &fp);
 	} else if (s->rule.fp != SONDE_FP_SAME) {
 		s->fp_known = 0;
 	}
 	s->regs_known = 0;
+	s->fp_chained = 0;
 	s->sp = cfa;
 	s->fp = fp;
 	s->pc = pc - 1;

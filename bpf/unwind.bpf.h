@@ -93,13 +93,16 @@ static __always_inline bool push_pc(struct walk_state *s)
 	return true;
 }
 
-/* Whether `sp` points to argc, argv[] and the 0 behind it, as where a program is entered. */
+/*
+ * Whether `sp` points to argc, argv[] and the 0 behind it, as where a program is entered; the
+ * strings lie above, and Linux gives every program at least one.
+ */
 static __always_inline bool looks_like_entry(__u64 sp)
 {
-	__u64 argc, end;
+	__u64 argc, word;
 
-	return read_word(sp, &argc) && argc < (1 << 20) && read_word(sp + 8 + 8 * argc, &end) &&
-	       end == 0;
+	return read_word(sp, &argc) && argc - 1 < (1 << 20) && read_word(sp + 8, &word) &&
+	       word > sp && read_word(sp + 8 + 8 * argc, &word) && word == 0;
 }
 
 /*
