@@ -178,6 +178,7 @@ bpf_host: $(if $(T),$(BUILD)/bpf_host/test_$(T),$(HOST:%=$(BUILD)/bpf_host/%))
 # Fuzz targets: tests/fuzz/fuzz_<name>.c.
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 1800
 $(eval $(call link_layers,fuzz,$(FUZZ:%=tests/fuzz/%.c)))
 
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o
@@ -211,6 +212,8 @@ test-fresh:
 	$(Q)tests/run fresh
 bench: all workloads
 	$(Q)tests/bench/run.sh
+soak: all workloads
+	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) python3 tests/soak/soak.py
 
 # --- the rest --------------------------------------------------------------------------------
 
@@ -238,6 +241,7 @@ make test-vm         on Debian's 5.10, 6.1, 6.12 and 7.2 kernels under QEMU
 make test-fresh      make run and make test in a fresh Debian 12 (root)
 make lint            layering, sizes, licences; each header by itself
 make bench           cost beside other profilers (root)
+make soak            the agent under a mixed load, SOAK_SECONDS=1800 (root)
 make install         DESTDIR= PREFIX=/usr/local: program and man page
 make clean
 endef
@@ -255,4 +259,4 @@ endef
 FORCE:
 -include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 .PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm \
-	test-fresh bench run install format help clean FORCE
+	test-fresh bench soak run install format help clean FORCE

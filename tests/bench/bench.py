@@ -103,10 +103,21 @@ def programs():
             for p in json.loads(text or "[]") if p.get("type") == "perf_event"}
 
 
+def held_by(pid):
+    """Ids of the BPF programs that a process holds by descriptors."""
+    ids = set()
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        try:
+            with open(path, encoding="ascii") as f:
+                ids |= {int(line.split()[1]) for line in f if line.startswith("prog_id:")}
+        except OSError:
+            pass
+    return ids
+
+
 def bpf_cost(tool, scratch):
     """ns per run of the tool's perf-event programs, in a run of its own with statistics on."""
     path, length = "/proc/sys/kernel/bpf_stats_enabled", 10
-    before = programs()
     with open(path, "w", encoding="ascii") as f:
         f.write("1")
     try:
@@ -117,7 +128,8 @@ def bpf_cost(tool, scratch):
                                    env=dict(os.environ, **(tool.env or {})))
         last = (0, 0)
         while process.poll() is None:  # the programs are gone when the tool is: keep the last look
-            mine = [v for k, v in programs().items() if k not in before]
+            ids = held_by(process.pid)
+            mine = [v for k, v in programs().items() if k in ids]
             now = (sum(v[0] for v in mine), sum(v[1] for v in mine))
             last = max(last, now)
             time.sleep(0.2)

@@ -19,6 +19,7 @@
 const struct host_map_row host_map_rows[] = {
 	ROW(counts_0, 0),    ROW(counts_1, 0),   ROW(overflow_0, 0), ROW(overflow_1, 0),
 	ROW(seen_stacks, 0), ROW(seen_facts, 0), ROW(files, 0),      ROW(targets, 0),
+	ROW(exec_files, 0),
 	ROW(counters, 1),    ROW(totals, 1),     ROW(walk_states, 1),
 	ROW(unwind_pages, 0), ROW(unwind_rules, 1),
 	/* Declared by its sizes, since a value has 4 MiB. */
@@ -36,7 +37,7 @@ __u64 counter(enum sonde_counter which)
 {
 	__u64 sum = 0;
 
-	for (__u32 context = 0; context < SONDE_CONTEXT_COUNT; context++)
-		sum += ((struct sonde_counters *)bpf_map_lookup_elem(&counters, &context))->n[which];
+	for (__u32 slot = 0; slot < SONDE_SLOT_COUNT; slot++)
+		sum += ((struct sonde_counters *)bpf_map_lookup_elem(&counters, &slot))->n[which];
 	return sum;
 }

@@ -74,6 +74,27 @@ static inline void lab_process(struct lab_process *p, int tgid, __u64 base, stru
 	p->ctx.sample_period = LAB_PERIOD;
 }
 
+/* What user space does about a file that a mapping at `addr` (with the base) has announced. */
+static inline void lab_answer(struct lab_process *p, __u64 addr, struct file *file, __u8 state)
+{
+	struct walk_state *s = walk_state(SONDE_CONTEXT_PERF);
+	__u64 id;
+
+	s->mm = (__u64)p->task->mm;
+	s->addr = addr;
+	assert_int_equal(vma_find(SONDE_CONTEXT_PERF), VMA_FOUND);
+	id = s->vma.file;
+	file_send(s, kernel_ptr(file), id, s->vma.start, s->vma.end);
+	assert_int_equal(bpf_map_update_elem(&files, &id, &state, BPF_ANY), 0);
+}
+
+/* The process's files have no unwind tables: its stacks are walked by frame pointers. */
+static inline void lab_without_tables(struct lab_process *p)
+{
+	lab_answer(p, p->base + LAB_CODE, p->exe, SONDE_FILE_NO_TABLE);
+	lab_answer(p, p->base + LAB_LIB, p->lib, SONDE_FILE_NO_TABLE);
+}
+
 /* Interrupted at `pc` (without the base), with an empty stack. */
 static inline void lab_begin(struct lab_process *p, __u64 pc)
 {

@@ -175,11 +175,10 @@ static inline void check_unmarked(void)
 		assert_int_equal(counter(SONDE_COUNT_##id), 1); \
 	} while (0)
 
-static inline void check_counts(__u64 by_table, __u64 by_pointer, __u64 no_table)
+static inline void check_counts(__u64 by_table, __u64 by_pointer)
 {
 	assert_int_equal(counter(SONDE_COUNT_FRAMES_BY_TABLE), by_table);
 	assert_int_equal(counter(SONDE_COUNT_FRAMES_BY_POINTER), by_pointer);
-	assert_int_equal(counter(SONDE_COUNT_FRAMES_NO_TABLE), no_table);
 }
 
 #endif

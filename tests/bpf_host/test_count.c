@@ -37,11 +37,21 @@ static struct sonde_count sum_of(void *map)
 	return sum;
 }
 
+/* Of both halves. */
 static const struct sonde_totals *all_totals(void)
 {
-	__u32 zero = 0;
+	static struct sonde_totals sum;
 
-	return bpf_map_lookup_elem(&totals, &zero);
+	sum = (struct sonde_totals){ 0 };
+	for (__u32 half = 0; half < 2; half++) {
+		const struct sonde_totals *t = bpf_map_lookup_elem(&totals, &half);
+
+		sum.received_weight += t->received_weight;
+		sum.overflow_weight += t->overflow_weight;
+		sum.idle_weight += t->idle_weight;
+		sum.filtered_weight += t->filtered_weight;
+	}
+	return &sum;
 }
 
 /* Every sample and every nanosecond is in exactly one place. */

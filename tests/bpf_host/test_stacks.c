@@ -8,6 +8,7 @@ static int setup(void **state)
 {
 	host_reset();
 	lab_process(&p, 100, 0, NULL, NULL);
+	lab_without_tables(&p);
 	return 0;
 }
 

@@ -191,10 +191,10 @@ class Stored:
         self.samples = profile.total(profile.value_index(lab.TYPE_SAMPLES))
         self.cpu = profile.total(profile.value_index(lab.TYPE_CPU)) / 1e9
 
-    def cpu_of(self, comm):
-        """CPU seconds of one command."""
+    def cpu_of(self, pid):
+        """CPU seconds of one process."""
         i = self.profile.value_index(lab.TYPE_CPU)
-        return self.profile.total(i, lambda s: s.labels.get(lab.LABEL_COMM) == comm) / 1e9
+        return self.profile.total(i, lambda s: s.labels.get(lab.LABEL_PID) == pid) / 1e9
 
 
 def stored(directory):

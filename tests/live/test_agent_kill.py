@@ -54,13 +54,13 @@ class Run:
         return self.killed - self.ready if self.ready else None
 
 
-def check_disk(directory):
+def check_disk(directory, shows="split"):
     """What is there is whole, and the report reads it."""
     agentlab.chunks(directory)  # each under a good name is good, or this raises
     profiles = agentlab.stored(directory)
     if profiles:
-        r = agentlab.report(directory, "--no-header", "--since", "1h")
-        check("split" in r.stdout, f"the report does not show the load: {r.stdout!r}")
+        r = agentlab.report(directory, "--since", "1h")
+        check(shows in r.stdout, f"the report does not show the load: {r.stdout!r}")
     return profiles
 
 
@@ -102,7 +102,7 @@ def judge(directory, lives, left, damaged):
     check(len(missing) >= len(lives) / 2, "too few lives got to sample")
     # The one in the making, and the one before it if it was just being written.
     check(max(missing) <= 2 * COLLECT + LATE, f"{max(missing):.2f} s are missing")
-    check(sorted(missing)[len(missing) // 2] <= COLLECT + 0.5, "one collection is missing too often")
+    check(sorted(missing)[len(missing) // 2] <= COLLECT + 1, "one collection is missing too often")
     names = os.listdir(f"{directory}/journal")
     equal([n for n in names if not n.endswith(".bad")], [], "left in the journal")
     equal([p for life in lives for p in life.problems if "journal" in p or "store" in p], [],
@@ -141,7 +141,7 @@ def impatient():
     with Agent(directory, hz=HZ, listen=False) as agent:
         agent.wait_ready()
         equal(agent.stop()[0], 0, "exit status right after the start")
-    check_disk(directory)
+    check_disk(directory, shows="Command")
     equal(os.listdir(f"{directory}/journal"), [], "left in the journal")
 
 

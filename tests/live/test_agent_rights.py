@@ -41,8 +41,9 @@ def in_mounts(script):
 def works(prefix=(), said=(), promised=True, **popen):
     """It runs, samples, answers and ends well; each pattern of `said` is one line of its log."""
     directory = next_dir()
-    with lab.Workload(lab.wl("split"), "-n", str(os.cpu_count())):
-        with Agent(directory, prefix=prefix, window="1s", **popen) as agent:
+    with lab.Workload(lab.wl("split"), "-n", str(os.cpu_count())) as load:
+        with Agent(directory, prefix=prefix, collect="0.5s", window="1s",
+                   **popen) as agent:
             agent.wait_ready()
             got = agent.wait_metric("sonde_windows_total", 1)
             equal(agent.page("healthz"), "ok\n", "/healthz")
@@ -54,7 +55,7 @@ def works(prefix=(), said=(), promised=True, **popen):
     for pattern in said:
         equal(len([p for p in problems if re.search(pattern, p)]), 1, f"lines about {pattern}")
     if promised:
-        check(any(p.cpu_of("split") > 0 for p in agentlab.stored(directory)), "no load in the store")
+        check(any(p.cpu_of(load.pid) > 0 for p in agentlab.stored(directory)), "no load in the store")
     return problems
 
 

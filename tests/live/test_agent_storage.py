@@ -46,7 +46,7 @@ def through_fault(directory, fault, cure, pattern):
     The agent runs, the disk fails for some collections, then works again: the log says so at each
     try with one line, it is counted, and the samples of that time are there afterwards.
     """
-    with busy(), Agent(directory, hz=HZ) as agent:
+    with busy(), Agent(directory, hz=HZ, window="2s") as agent:
         agent.wait_ready()
         agent.wait_metric("sonde_collections_total", 2)
         fault()
@@ -104,7 +104,7 @@ def read_only():
 @test("directory taken away: what was in it is gone, what comes is kept, and it is locked again")
 def vanished():
     directory = scratch.path("vanish")
-    with busy(), Agent(directory, hz=HZ) as agent:
+    with busy(), Agent(directory, hz=HZ, window="2s") as agent:
         agent.wait_ready()
         got = agent.wait_metric("sonde_windows_total", 1)
         gone = time.time()
@@ -161,7 +161,7 @@ class Clock:
 @test("clock stepped by a day, forward and back: each profile's time is true, and none is lost (E-03)")
 def clock_steps():
     directory, clock = scratch.path("clock"), Clock("clock.offset")
-    with busy(), Agent(directory, hz=HZ, env=clock.env) as agent:
+    with busy(), Agent(directory, hz=HZ, window="2s", env=clock.env) as agent:
         agent.wait_ready()
         for offset in (DAY, 0, -DAY, 3600, 0):
             windows = agent.metrics()["sonde_windows_total"]

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """20 kHz sampling under churn of mappings: no wrong mapping; what is refused is counted."""
 

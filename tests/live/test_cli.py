@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """sonde record as a command: how it ends, what it says, what it falls back to (C-01, K-05)."""
 
@@ -81,8 +81,8 @@ def interrupted(sig, *args, command=None):
     note(f"status {r.status}, {r.took:.2f} s to end, {r.count(r.profile.samples)} samples")
     check(r.took < 5, "it took too long to end")
     equal(r.status, 0, f"exit status ({r.stderr.strip()})")
-    check(r.count(r.profile.samples) > 100, "too few samples")
-    near(r.profile.duration_ns, 1e9, 1e9, "duration")
+    check(r.count(r.profile.samples) > 20, "too few samples")
+    check(r.profile.duration_ns > 2e8, f"duration {r.profile.duration_ns}")
     return r
 
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """Containers: overlay root, own mount and PID namespaces, cgroups; JIT maps inside (S-12, S-14)."""
 
@@ -94,7 +94,7 @@ def lower_layer():
     program = lab.wl("split-static")
     with Container("lower", [program], ["/bin/split-static"]) as c:
         out = scratch.path("lower.pb.gz")
-        r = lab.start("-a", "-F", HZ, "-d", lab.seconds(4, 15), out=out)
+        r = lab.start("-a", "-F", HZ, "-d", lab.seconds(3, 15), out=out)
         with c.run() as w:
             c.host_pid = w.pid
             r = lab.finish(r, out, 0)
@@ -109,7 +109,7 @@ def upper_layer():
     with Container("upper", [], ["/bin/split-static"], in_upper=[program]) as c:
         with c.run() as w:
             c.host_pid = w.pid
-            r = lab.record("-a", "-F", HZ, "-d", lab.seconds(2, 15),
+            r = lab.record("-a", "-F", HZ, "-d", lab.seconds(1.5, 15),
                            out=scratch.path("upper.pb.gz"))
             truth = w.stop(w.pid)
         check_container(r, c, truth, "split-static")
@@ -133,7 +133,7 @@ def by_cgroup():
         with c.run() as w:
             parent = cgroup_dir("/sonde-live")
             check(os.path.isdir(f"{parent}/{c.id}"), f"no {parent}/{c.id}")
-            r = lab.record("--cgroup", f"{parent}/{c.id}", "-F", HZ, "-d", lab.seconds(2, 10),
+            r = lab.record("--cgroup", f"{parent}/{c.id}", "-F", HZ, "-d", lab.seconds(1.5, 10),
                            out=scratch.path("cg1.pb.gz"))
             r2 = lab.record("--cgroup", parent, "-F", HZ, "-d", 1, out=scratch.path("cg2.pb.gz"))
             w.stop(w.pid)
@@ -159,7 +159,7 @@ def in_namespaces(script):
 def jit_map():
     with in_namespaces("exec ./jit") as w:
         equal(w.ready["pid"], 1, "pid inside")
-        r = lab.record("-F", HZ, "-p", w.pid, "-d", lab.seconds(2, 10),
+        r = lab.record("-F", HZ, "-p", w.pid, "-d", lab.seconds(1.5, 10),
                        out=scratch.path("jit.pb.gz"))
         truth = w.stop(w.pid)
     names = sorted(truth["functions"])
@@ -169,7 +169,7 @@ def jit_map():
 @test("two processes that are both pid 1 inside, one without a map: no name crosses over (S-12)")
 def jit_two():
     with in_namespaces("exec ./jit") as a, in_namespaces("exec ./jit -n") as b:
-        r = lab.record("-F", HZ, "-p", f"{a.pid},{b.pid}", "-d", lab.seconds(2, 10),
+        r = lab.record("-F", HZ, "-p", f"{a.pid},{b.pid}", "-d", lab.seconds(1.5, 10),
                        out=scratch.path("jit2.pb.gz"))
         names = list(a.stop(a.pid)["functions"])
         b.stop(b.pid)
@@ -203,7 +203,7 @@ def node():
               "console.log(JSON.stringify({event: `ready`, pid: process.pid}));"
               "const end = Date.now() + 60000; while (Date.now() < end) burn_in_js(1e6);")
     with in_namespaces(f"exec {program} --perf-basic-prof -e '{script}'") as w:
-        r = lab.record("-F", HZ, "-p", w.pid, "-d", lab.seconds(2, 10),
+        r = lab.record("-F", HZ, "-p", w.pid, "-d", lab.seconds(1.5, 10),
                        out=scratch.path("node.pb.gz"))
     total = r.count(s for s in r.profile.samples if lab.in_user_mode(s))
     named = r.count(s for s in r.profile.samples

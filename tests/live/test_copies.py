@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """200 copies of one program: what crosses to user space does not grow with the copies."""
 
@@ -22,7 +22,7 @@ def record_copies(n):
         os.close(gate)
         os.close(let_go)
         r = lab.record("-p", ",".join(str(w.pid) for w in copies), "-F", 997,
-                       "-d", lab.seconds(4, 20), out=scratch.path(f"{n}.pb.gz"))
+                       "-d", lab.seconds(3, 20), out=scratch.path(f"{n}.pb.gz"))
         for w in copies:
             w.process.terminate()
     samples = [s for s in r.profile.samples if lab.in_user_mode(s)]

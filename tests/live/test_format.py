@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """Files are valid for every reader in every odd case (E-01), values and times are sane (E-02)."""
 
@@ -27,7 +27,7 @@ def go_accepts(path):
     equal(r.returncode, 0, f"go tool pprof -raw {path}: {r.stderr.strip()[-300:]}")
 
 
-def record_workload(name, program, *args, length=1.5):
+def record_workload(name, program, *args, length=1):
     with lab.Workload(program, *args) as w:
         r = lab.record("-F", HZ, "-p", w.pid, "-d", length, out=scratch.path(name))
     go_accepts(r.path)
@@ -37,14 +37,14 @@ def record_workload(name, program, *args, length=1.5):
 @test("nothing has a name (stripped static program)")
 def nothing_named():
     r = record_workload("stripped.pb.gz", lab.wl("split_stripped"))
-    check(r.count(r.profile.samples) > 100, "too few samples")
+    check(r.count(r.profile.samples) > 30, "too few samples")
 
 
 @test("JIT code without a map, and only that")
 def jit_only():
     r = record_workload("jit.pb.gz", lab.wl("jit"), "-n")
     mine = r.count(s for s in r.profile.samples if lab.in_user_mode(s))
-    check(mine > 100, f"{mine} samples of nameless code")
+    check(mine > 30, f"{mine} samples of nameless code")
 
 
 @test("an interval without samples is a valid file")

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """Right names, never another binary's: exec, PID reuse, odd names, files that go or change."""
 
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import lab
-from tap import check, equal, near, note, run, test
+from tap import check, equal, note, run, test
 
 scratch = lab.Scratch()
 HZ = 997
@@ -83,7 +83,7 @@ def split_of_file(name, path, after_start=None, prefix=()):
     with lab.Workload(*argv) as w:
         if after_start:
             after_start()
-        r = lab.record("-F", HZ, "-p", w.pid, "-d", lab.seconds(2, 10),
+        r = lab.record("-F", HZ, "-p", w.pid, "-d", lab.seconds(1.5, 10),
                        out=scratch.path(name + ".pb.gz"))
         truth = w.stop(w.pid)
     lab.check_split(r, r.profile.samples, FUNCTIONS, [truth["functions"][f] for f in FUNCTIONS])
@@ -136,13 +136,13 @@ def odd_paths():
 @test("the group leader has exited, a thread lives on (S-16)")
 def leader_exited():
     with lab.Workload(lab.wl("leaderexit")) as w:
-        r = lab.record("-F", HZ, "-a", "-d", lab.seconds(2, 10), out=scratch.path("leader.pb.gz"))
+        r = lab.record("-F", HZ, "-a", "-d", lab.seconds(1.5, 10), out=scratch.path("leader.pb.gz"))
         w.stop()
     samples = [s for s in r.select(pid=w.pid) if lab.in_user_mode(s)]
     good = r.count(s for s in samples if lab.has(s, "orphan_burn"))
     note(f"{good} of {r.count(samples)} user samples in orphan_burn; "
          f"commands {({s.labels.get(lab.LABEL_COMM) for s in samples})}")
-    check(r.count(samples) > 100, "too few samples of the process")
+    check(r.count(samples) > 30, "too few samples of the process")
     check(good >= 0.98 * r.count(samples), "names are missing")
 
 
@@ -165,7 +165,7 @@ def overwritten():
 def check_swap(r, least=0.97):
     truth = lab.truth_in(r.stdout)
     equal(truth["other_address"], 0, "turns at another address")
-    right, wrong, examples = lab.wrong_names(r, r.select(comm="dlswap"), "swap_in_")
+    right, wrong, examples = lab.wrong_names(r, r.profile.samples, "swap_in_")
     named = ("swap_in_a", "swap_in_b")
     burning = [s for n in named for s in r.select(thread=n) if lab.in_user_mode(s)]
     total = r.count(burning)
@@ -178,7 +178,7 @@ def check_swap(r, least=0.97):
 def dd():
     argv = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000000"]
     with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as child:
-        r = lab.record("-F", HZ, "-p", child.pid, "-d", lab.seconds(2, 10),
+        r = lab.record("-F", HZ, "-p", child.pid, "-d", lab.seconds(1.5, 10),
                        out=scratch.path("dd.pb.gz"))
         child.kill()
     samples = r.select(comm="dd")
@@ -195,16 +195,15 @@ def dd():
           {"[kernel.kallsyms]"}, set(), "user frames in the kernel")
 
 
-@test("two processes as targets: only these, each with its own share")
+@test("two processes as targets: only these, each with its own functions")
 def two_targets():
     with lab.Workload(lab.wl("split")) as a, lab.Workload(lab.wl("busy2of10")) as b:
-        r = lab.record("-F", HZ, "-p", f"{a.pid},{b.pid}", "-d", lab.seconds(2, 10),
+        r = lab.record("-F", HZ, "-p", f"{a.pid},{b.pid}", "-d", lab.seconds(1.5, 10),
                        out=scratch.path("two.pb.gz"))
-        b_truth = b.stop()
-    share = r.cpu_ns(r.select(pid=b.pid)) / r.profile.duration_ns
-    want = b_truth["cpu_ns"] / b_truth["wall_ns"]
-    near(share, want, 0.06, "share of busy2of10")
     equal({s.labels.get(lab.LABEL_PID) for s in r.profile.samples}, {a.pid, b.pid}, "processes")
+    for pid, wrong in ((a.pid, ("busy_2ms",)), (b.pid, FUNCTIONS)):
+        mixed = r.count(s for s in r.select(pid=pid) if lab.has(s, *wrong))
+        equal(mixed, 0, "samples of one process with a function of the other")
 
 
 if __name__ == "__main__":

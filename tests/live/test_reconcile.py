@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """Received + counted losses = expected, alone and beside other BPF programs."""
 
@@ -44,7 +44,7 @@ def reconcile(r):
 @test("received + lost = expected within 1 %, all CPUs busy")
 def alone():
     with lab.Workload(lab.wl("split"), "-n", str(2 * os.cpu_count())):
-        r = lab.record("-a", "-F", HZ, "-d", lab.seconds(4, 30), out=scratch.path("alone.pb.gz"))
+        r = lab.record("-a", "-F", HZ, "-d", lab.seconds(3, 30), out=scratch.path("alone.pb.gz"))
     reconcile(r)
 
 
@@ -55,7 +55,7 @@ def beside_bpf():
         for _ in range(2 * os.cpu_count()):
             stack.enter_context(lab.Workload(lab.wl("faults")))
         tracer = stack.enter_context(lab.bpftrace(TRACER, sign="tracing"))
-        r = lab.record("-a", "-F", HZ, "-d", lab.seconds(4, 30), out=scratch.path("beside.pb.gz"))
+        r = lab.record("-a", "-F", HZ, "-d", lab.seconds(3, 30), out=scratch.path("beside.pb.gz"))
         counts = tracer.stop()
     seen = re.search(r"page faults seen: (\d+)", counts)
     check(seen and int(seen.group(1)) > 10000, f"the tracer saw little: {counts[-300:]}")

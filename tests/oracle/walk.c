@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See walk.h. Kernel, maps and processes are those of tests/bpf_host. */
-#include "world.h"
+#include "tests/bpf_host/world.h"
 
 #include "bpf/regs.bpf.h"
 #include "bpf/unwind.bpf.h"

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whole stacks without frame pointers, and the odd shapes of stacks (U-01 to U-06, U-09, U-10)."""
+
+import collections
+import os
+import shutil
+import subprocess
+
+import lab
+from tap import check, note, run, skip, test
+
+scratch = lab.Scratch()
+HZ = 997
+# The first samples of a recording come before the tables are loaded.
+SHARE = 0.99
+ROOTS = ("_start", "__clone3", "clone3", "__clone", "clone", "[truncated: too deep]")
+
+
+def names(sample):
+    """Functions of the user stack, leaf first; what has no name is its module."""
+    return [f.function or f"[{os.path.basename(f.module)}]" for f in lab.user_frames(sample)]
+
+
+def record(name, *argv, seconds=None, **options):
+    seconds = seconds or lab.seconds(4, 60)
+    with lab.Workload(*argv, "-t", str(seconds + 4)) as w:
+        r = lab.record("-F", HZ, "-p", w.pid, "-d", seconds, out=scratch.path(f"{name}.pb.gz"),
+                       **options)
+        w.process.terminate()
+    return r
+
+
+class Stacks:
+    """Stacks with their numbers of samples; those that do not fit are kept as examples."""
+
+    def __init__(self, r, samples=None):
+        i = r.profile.value_index(lab.TYPE_SAMPLES)
+        self.stacks = collections.Counter()
+        for s in r.profile.samples if samples is None else samples:
+            stack = tuple(names(s))
+            if stack and stack != ("[no user stack]",):
+                self.stacks[stack] += s.values[i]
+        self.total = sum(self.stacks.values())
+
+    def having(self, function):
+        return [(s, n) for s, n in self.stacks.items() if function in s]
+
+    def check(self, what, fits, share, at_least=200, among=None):
+        stacks = self.stacks.items() if among is None else self.having(among)
+        total = sum(n for _, n in stacks)
+        good = sum(n for s, n in stacks if fits(s))
+        note(f"{what}: {good} of {total} stacks, {100 * good / max(total, 1):.2f} %")
+        for s, n in sorted((x for x in stacks if not fits(x[0])), key=lambda x: -x[1])[:4]:
+            note(f"  {n} not so: {' < '.join(s[:14])}")
+        check(total >= at_least, f"{what}: only {total} samples")
+        check(good >= share * total, f"{what}: {100 * good / total:.2f} %, want {100 * share:.1f} %")
+
+
+def runs(stack, chain):
+    """Whether `chain` stands in the stack without anything between."""
+    n = len(chain)
+    return any(stack[i:i + n] == tuple(chain) for i in range(len(stack) - n + 1))
+
+
+def rooted(stack):
+    return stack[-1] in ROOTS
+
+
+def deep_is_whole(stack):
+    """Every function in order, from where it was sampled up to main and _start."""
+    if "main" not in stack or stack[-1] != "_start":
+        return False
+    main = stack.index("main")
+    deep = [f for f in stack[:main] if f.startswith("deep_")]
+    if not deep:
+        return True  # sampled in main itself, or in the clock that it reads
+    low = int(deep[0][5:])
+    return stack[:main] == tuple(f"deep_{i:02}" for i in range(low, 31))
+
+
+def deep(variant):
+    r = record(variant, lab.wl(variant), seconds=lab.seconds(10, 60))
+    stacks = Stacks(r)
+    stacks.check(f"{variant}: in order up to main and _start", deep_is_whole, 0.999)
+    frames = sum(len(s) * n for s, n in stacks.stacks.items()) / stacks.total
+    note(f"{variant}: {frames:.1f} frames, "
+         f"{r.fact('frames_by_table')} by table, {r.fact('frames_by_pointer')} by pointer")
+
+
+@test("30 functions without frame pointers, small frames: 99.9 % in order up to _start")
+def deep_small():
+    deep("deep_small")
+
+
+@test("30 functions without frame pointers, 512-byte frames: 99.9 % in order up to _start")
+def deep_large():
+    deep("deep_large")
+
+
+def shape(name, program="shapes"):
+    return Stacks(record(f"{program}_{name}", lab.wl(program), name))
+
+
+@test("U-01: the call that does not return is the last instruction of its function")
+def noreturn():
+    s = shape("noreturn")
+    s.check("shape_burn < noreturn_spin < noreturn_caller", lambda s: rooted(s) and runs(
+        s, ["shape_burn", "noreturn_spin", "noreturn_caller"]), SHARE, among="shape_burn")
+    check(not s.having("noreturn_neighbour"), "the neighbour is shown")
+
+
+@test("U-02: functions without tables but with frame pointers, mixed with others, both directions")
+def mixed():
+    shape("mixed").check("tables and pointers in turn", lambda s: rooted(s) and runs(
+        s, ["shape_burn", "table_inner", "fp_inner", "fp_outer", "table_middle", "fp_inner",
+            "fp_outer", "table_outer"]), SHARE, among="shape_burn")
+
+
+@test("U-02: Rust with panic=abort, without unwind tables")
+def rust_abort():
+    rustc = shutil.which("rustc")
+    if not rustc:
+        skip("rustc is not installed")
+    source, program = scratch.path("abort.rs"), scratch.path("abort")
+    with open(source, "w", encoding="ascii") as f:
+        f.write("use std::hint::black_box;\n"
+                "#[inline(never)] #[no_mangle] pub fn rust_leaf(n: u64) -> u64 {\n"
+                "  let mut x = n; for i in 0..50000u64 { x = black_box(x * 31 + i); } x }\n"
+                "#[inline(never)] #[no_mangle] pub fn rust_middle(n: u64) -> u64 "
+                "{ black_box(rust_leaf(black_box(n))) + 1 }\n"
+                "#[inline(never)] #[no_mangle] pub fn rust_outer(n: u64) -> u64 "
+                "{ black_box(rust_middle(black_box(n))) + 1 }\n"
+                "fn main() { let mut n = 0; for _ in 0..60000 { n = rust_outer(n) & 255; } "
+                "std::process::exit(n as i32 & 1); }\n")
+    built = subprocess.run([rustc, "-O", "-C", "panic=abort", "-C", "force-unwind-tables=no", "-C",
+                            "force-frame-pointers=yes", "-C", "overflow-checks=no", "-o", program,
+                            source], capture_output=True, text=True, check=False)
+    if built.returncode:
+        skip(f"rustc: {built.stderr.strip()[-200:]}")
+    r = lab.record("-F", HZ, out=scratch.path("rust.pb.gz"), command=[program], status=None)
+    Stacks(r, r.select(comm="abort")).check(
+        "rust_leaf < rust_middle < rust_outer", lambda s: rooted(s) and runs(
+            s, ["rust_leaf", "rust_middle", "rust_outer"]), SHARE, among="rust_leaf")
+
+
+def plt(program):
+    s = shape("plt", program)
+    s.check(f"{program}: plt and main on the stack of all", lambda s: rooted(s) and runs(
+        s, ["plt", "main"]), SHARE)
+    inside = sum(n for stack, n in s.having("plt_loop")
+                 if stack[0] not in ("shape_tiny", "plt_loop") and stack[1] == "plt_loop")
+    note(f"{inside} samples of {s.total} in the PLT itself")
+    check(inside > 0, "the PLT itself was never sampled")
+
+
+@test("U-03: in the PLT, with and without -fcf-protection")
+def plt_entries():
+    plt("shapes")
+    plt("shapes_nocet")
+
+
+@test("U-03: in the dynamic linker's resolver: whole or marked")
+def resolver():
+    s = shape("resolve")
+    s.check("whole", lambda s: rooted(s) and runs(s, ["resolve", "main"]), 0.85)
+    s.check("whole or marked",
+            lambda s: rooted(s) or s[-1].startswith("[truncated"), 0.998)
+
+
+def signals(program, kind, rooted_too):
+    r = record(f"{program}_{kind}", lab.wl(program), kind)
+    chain = ["signal_burn", "signal_work"]
+    s = Stacks(r)
+
+    def fits(stack):
+        if not runs(stack, chain) or (rooted_too and not rooted(stack)):
+            return False
+        rest = list(stack[stack.index("signal_work") + 1:])
+        if kind == "nested":
+            # on_inner, the restorer, raise and what it calls, on_outer
+            if not rest or rest[0] != "on_inner":
+                return False
+            if "on_outer" not in rest:  # musl: no unwind data for what raise() was doing
+                return not rooted_too and rest[-1].startswith("[truncated")
+            rest = rest[rest.index("on_outer"):]
+        # on_outer, the restorer under whatever name, and what was interrupted
+        return (rest[:1] == ["on_outer"] and "main" in rest[2:] and
+                any(f in ("signal_interrupted", "signal_base") for f in rest[2:4]))
+
+    s.check(f"{program} {kind}: handler < restorer < interrupted < main", fits, SHARE,
+            among="signal_burn")
+
+
+@test("U-04: signal handlers, on the same stack, on an alternative one, nested there")
+def signal_handlers():
+    for kind in ("plain", "alt", "nested"):
+        signals("signals_plain", kind, True)
+
+
+@test("U-04: the same in a static musl program")
+def signal_handlers_musl():
+    if not os.path.exists(os.path.join(lab.WORKLOADS, "signals_musl")):
+        skip("musl-gcc was not installed when the workloads were built")
+    for kind in ("plain", "alt", "nested"):
+        signals("signals_musl", kind, False)
+
+
+@test("U-05: a function without unwind data among others: by its frame pointer")
+def asm_framed():
+    shape("asm").check("asm_framed between C functions", lambda s: rooted(s) and runs(
+        s, ["shape_burn", "table_inner", "asm_framed", "asm_caller", "asm_frames", "main"]), SHARE,
+        among="shape_burn")
+
+
+@test("U-05: one that has no frame pointer either: marked, and nothing wrong before it")
+def asm_bare():
+    def fits(s):
+        return runs(s, ["shape_burn", "table_inner", "asm_bare"]) and (
+            s[-1].startswith("[truncated") and len(s) == 4 or
+            runs(s, ["asm_bare", "asm_caller_bare", "asm_bare_frames", "main"]))
+    shape("asm_bare").check("marked behind asm_bare", fits, SHARE, among="shape_burn")
+
+
+@test("U-06: stacks of a pthread and of a raw clone() end at the thread's start")
+def thread_ends():
+    for name, start in (("thread", "thread_main"), ("clone", "clone_main")):
+        def fits(s, start=start):
+            return runs(s, ["shape_burn", "table_inner", start]) and not s[-1].startswith("[")
+        shape(name).check(f"{name}: {start}, then the thread's start, unmarked", fits, SHARE,
+                          among="shape_burn")
+
+
+@test("U-06: a stack with an overwritten frame is marked, without a frame outside code")
+def broken():
+    def fits(s):
+        return s == ("shape_burn", "table_inner", "broken_frame", "[truncated: not code]")
+    shape("broken").check("ends behind broken_frame", fits, SHARE, among="shape_burn")
+
+
+# Where Go's stacks begin: goroutines, and the scheduler on a thread's own stack.
+GO_ROOTS = ("runtime.goexit.abi0", "runtime.main", "runtime.mcall", "runtime.mstart",
+            "runtime.mstart.abi0", "runtime.gcenable.gowrap1", "runtime.gcBgMarkStartWorkers.gowrap1",
+            "runtime.rt0_go.abi0", "_rt0_amd64_linux")
+
+GO_SOURCE = """
+package main
+import ("runtime"; "time")
+var sink []*[64]byte
+//go:noinline
+func clockLoop(n int) (t int64) { for i := 0; i < n; i++ { t += time.Now().UnixNano() }; return }
+//go:noinline
+func collect() { for i := 0; i < 2000; i++ { sink = append(sink, new([64]byte)) }; sink = nil; runtime.GC() }
+func main() { end := time.Now().Add(SECONDS * time.Second)
+ for time.Now().Before(end) { clockLoop(20000); collect() } }
+"""
+
+
+@test("U-09: Go: main.main is reached from time.Now in the vDSO, or the stack switch is marked")
+def go_clock():
+    go = lab.need("go")
+    source, program = scratch.path("clock.go"), scratch.path("clock")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(GO_SOURCE.replace("SECONDS", str(int(lab.seconds(4, 30)))))
+    built = subprocess.run([go, "build", "-o", program, source], capture_output=True, text=True,
+                           check=False, env={**os.environ, "GO111MODULE": "off",
+                                             "GOFLAGS": "", "GOTOOLCHAIN": "local"})
+    if built.returncode:
+        skip(f"go build: {built.stderr.strip()[-200:]}")
+    r = lab.record("-F", HZ, out=scratch.path("go.pb.gz"), command=[program])
+    s = Stacks(r, r.select(comm="clock"))
+    s.check("Go: main.main above clockLoop", lambda s: "main.main" in s, SHARE,
+            among="main.clockLoop")
+    clock = [(x, n) for x, n in s.stacks.items() if x[0].startswith(("__vdso", "[[vdso]")) or
+             "time.now" in x or "runtime.nanotime1" in x]
+    bad = [(x, n) for x, n in clock
+           if "main.main" not in x and x[-1] not in GO_ROOTS and not x[-1].startswith("[truncated")]
+    whole, total = sum(n for _, n in clock) - sum(n for _, n in bad), sum(n for _, n in clock)
+    note(f"Go: {whole} of {total} in the clock reach main.main or another root, or are marked")
+    for x, n in bad[:8]:
+        note(f"  {n} end without a marker: {' < '.join(x)}")
+    check(total > 100, "the clock was not sampled")
+    check(whole >= 0.99 * total, "stacks end in the clock without a marker")
+
+
+@test("U-10: a vfork child resolves by the shared mappings; after exec the new program's")
+def vfork():
+    r = lab.record(
+        "-F", HZ, out=scratch.path("vfork.pb.gz"),
+        command=[lab.wl("shapes"), "vfork", "-t", lab.seconds("4", "20")])
+    s = Stacks(r, r.select(comm="shapes"))
+    for burn, caller in (("vfork_burn", "vfork_child"), ("parent_burn", "vfork_child"),
+                         ("exec_burn", "main")):
+        s.check(f"{burn} < {caller}", lambda x, b=burn, c=caller: rooted(x) and runs(
+            x, [b, c]), SHARE, at_least=100, among=burn)
+
+
+run()
