@@ -106,7 +106,7 @@ static __always_inline bool looks_like_entry(__u64 sp)
 }
 
 /*
- * What a frame pointer of 0 says. In a chain of frame pointers, or in code of which nothing is
+ * What a frame pointer of 0, or a return address of 0 beside it, says. In a chain of frame pointers, or in code of which nothing is
  * known (Go, JIT): the outermost frame. But where a table covers the rest of the file rbp may
  * be any register, and 0 since the start of the program: only its entry (which has no unwind
  * data in ld.so and musl) is an end then.
@@ -132,12 +132,14 @@ static __always_inline enum step_result pointer_apply(struct walk_state *s)
 		return STEP_POINTER; /* does not lead up the stack */
 	if (bpf_probe_read_user(saved, 2 * sizeof(__u64), (void *)s->fp))
 		return STEP_READ;
+	if (saved[1] == 0)
+		return pointer_zero(s); /* no caller: the same question */
 	s->regs_known = 0;
 	s->sp = s->fp + 2 * sizeof(__u64);
 	s->fp = saved[0];
 	s->fp_chained = 1;
 	s->pc = saved[1] - 1;
-	return saved[1] ? STEP_CALLER : STEP_END;
+	return STEP_CALLER;
 }
 
 /* Marks how a walk ended that did not reach the outermost frame. */

@@ -11,7 +11,13 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 
-enum { SELF_NICE = -10, SYMBOL_BYTES = 64 << 20, UNWIND_BYTES = 16 << 20, PROFILE_BYTES = 512 << 20, REASON_BYTES = 2048 };
+enum {
+	SELF_NICE = -10,
+	SYMBOL_BYTES = 64 << 20,
+	UNWIND_BYTES = 16 << 20,
+	PROFILE_BYTES = 512 << 20,
+	REASON_BYTES = 2048,
+};
 
 #define FIELD(name) offsetof(struct record_options, name)
 
