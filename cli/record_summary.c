@@ -40,7 +40,8 @@ static void show_samples(const struct agent_totals *t)
 	line("stack lost", t->resolve.lost_stacks, received, "samples whose stack record was missing");
 	line("process unknown", t->resolve.unknown_processes, received,
 	     "samples whose process record was missing");
-	show_counters(t, SONDE_COUNT_COUNTS_FULL, SONDE_COUNTER_COUNT - 1);
+	show_counters(t, SONDE_COUNT_COUNTS_FULL, SONDE_COUNT_KERNEL_STACK_ERROR);
+	show_counters(t, SONDE_COUNT_FACT_RETRY, SONDE_COUNTER_COUNT - 1);
 	line("bad records", t->collect.bad_records, received, "records that could not be decoded");
 	line("drain errors", t->collect.drain_errors, received, "drains that ended early");
 	line("unsampled CPUs", t->collect.failed_cpus, 0, "came online, but could not be sampled");
@@ -48,11 +49,14 @@ static void show_samples(const struct agent_totals *t)
 
 static void show_names(const struct agent_totals *t)
 {
-	uint64_t all = 0;
+	const uint64_t *n = t->collect.counters;
+	uint64_t all = 0, unwound = n[SONDE_COUNT_FRAMES_BY_TABLE] + n[SONDE_COUNT_FRAMES_BY_POINTER];
 
 	for (int i = 0; i < SYM_REASON_COUNT; i++)
 		all += t->resolve.frames[i];
 	fprintf(stderr, "frames:\n");
+	for (int i = SONDE_COUNT_FRAMES_BY_TABLE; i <= SONDE_COUNT_FRAMES_BY_POINTER; i++)
+		line(counter_name(i), n[i], unwound, counter_text(i));
 	for (int i = 0; i < SYM_REASON_COUNT; i++)
 		line(i == SYM_OK ? "named" : "no name", t->resolve.frames[i], all,
 		     i == SYM_OK ? "" : sym_reason_text(i));
