@@ -214,8 +214,8 @@ def sonde_argv(args, out, command):
 def start(*args, out=None, command=None, **popen):
     """sonde record, running. Ends by its -d, its command's end, or a signal."""
     check(os.access(SONDE, os.X_OK), f"{SONDE} is not there")
-    return subprocess.Popen(sonde_argv(args, out, command), stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+    popen = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
+    return subprocess.Popen(sonde_argv(args, out, command), stdin=subprocess.DEVNULL, text=True,
                             errors="surrogateescape", **popen)
 
 
