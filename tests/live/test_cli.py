@@ -82,7 +82,7 @@ def no_command():
 
 def interrupted(sig, *args, command=None):
     with lab.Workload(lab.wl("split")):
-        recording = OnTerminal(*args, "-F", HZ, out=scratch.path(f"int{sig}.pb.gz"), command=command)
+        recording = OnTerminal(*args, "-F", HZ, out=scratch.path("int.pb.gz"), command=command)
         recording.wait_samples(300)
         began = time.monotonic()
         recording.process.send_signal(sig)
@@ -91,11 +91,19 @@ def interrupted(sig, *args, command=None):
     check(r.took < 5, "it took too long to end")
     equal(r.status, 0, f"exit status ({r.stderr.strip()})")
     check(r.count(r.profile.samples) >= 300, "samples that were told are missing")
+    return r
 
 
 @test("Ctrl-C ends a recording without a duration with a valid file")
 def ctrl_c():
     interrupted(signal.SIGINT, "-a")
+
+
+@test("Ctrl-C while a command runs: the command is ended too, the file is whole")
+def ctrl_c_command():
+    r = interrupted(signal.SIGINT, command=[lab.wl("split"), "-t", "60"])
+    check(r.count(s for s in r.profile.samples if lab.has(s, "hot_60")) > 100, "no samples")
+    lab.truth_in(r.stdout)  # split ended by itself, on the signal
 
 
 @test("SIGTERM the same")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers: overlay root, own mount and PID namespaces, cgroups; JIT maps inside (S-12, S-14)."""
 
+import glob
 import json
 import os
 import shutil
@@ -76,6 +77,12 @@ class Container:
         subprocess.run([self.runc, "--root", self.dir.path("state"), "delete", "-f", self.name],
                        stderr=subprocess.DEVNULL, check=False)
         subprocess.run(["umount", self.dir.path("root")], check=False)
+        parents = "/sys/fs/cgroup/sonde-live", "/sys/fs/cgroup/*/sonde-live"
+        for where in glob.glob(parents[0]) + glob.glob(parents[1]):
+            try:
+                os.rmdir(where)
+            except OSError:  # another run has a container there
+                pass
 
 
 def check_container(r, c, truth, comm):
