@@ -40,7 +40,7 @@ struct overflow_map {
 /* Ids of what user space already has; it removes those that have not been used for a while. */
 struct seen_stacks_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, 32768);
 	__type(key, __u64);
 	__type(value, __u8);
 };

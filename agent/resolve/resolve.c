@@ -10,7 +10,7 @@
 
 /* Bounds; the kernel side knows half as many stacks. KEEP in drains. */
 enum {
-	MAX_STACKS = 131072,
+	MAX_STACKS = 65536,
 	KEEP_STACKS = 10,
 	MAX_FRAME_LOCATIONS = 1 << 20,
 	MAX_MAPPINGS = 65536,
