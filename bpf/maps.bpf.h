@@ -131,12 +131,17 @@ extern struct totals_map totals SEC(".maps");
 extern const volatile struct sonde_settings settings;
 extern volatile __u32 active_half;
 
-static __always_inline void count_one(__u32 slot, enum sonde_counter which)
+static __always_inline void count_more(__u32 slot, enum sonde_counter which, __u64 n)
 {
 	struct sonde_counters *c = bpf_map_lookup_elem(&counters, &slot);
 
 	if (c)
-		c->n[which]++;
+		c->n[which] += n;
+}
+
+static __always_inline void count_one(__u32 slot, enum sonde_counter which)
+{
+	count_more(slot, which, 1);
 }
 
 #endif

@@ -40,9 +40,12 @@ static __always_inline __u32 page_search(const struct sonde_page *page, __u32 lo
 	if (!rows || !left)
 		return 0;
 	for (int i = 0; i < SONDE_SEARCH_STEPS; i++) {
-		__u64 half = left >> 1;
-		__u64 pc = rows[(at + half) & (SONDE_ROWS_PER_ELEMENT - 1)].pc_low;
-		__u64 up = ((pc - (__u64)low - 1) >> 63); /* 1 if pc <= low */
+		__u64 half = left >> 1, pc, up;
+
+		if (!half)
+			break;
+		pc = rows[(at + half) & (SONDE_ROWS_PER_ELEMENT - 1)].pc_low;
+		up = (pc - (__u64)low - 1) >> 63; /* 1 if pc <= low */
 
 		at += half * up;
 		left = half + (left - half - half) * up;
@@ -54,7 +57,6 @@ static __always_inline __u32 page_search(const struct sonde_page *page, __u32 lo
 __noinline int rule_find(__u32 context)
 {
 	struct walk_state *s = walk_state(context);
-	struct sonde_page_key key = {};
 	struct sonde_page *page;
 	struct sonde_rule *rule;
 	__u64 off;
@@ -63,13 +65,17 @@ __noinline int rule_find(__u32 context)
 	if (!s)
 		return 0;
 	off = s->pc + s->vma.delta;
-	key.file = s->vma.file;
-	key.page = off >> SONDE_PAGE_SHIFT;
 	s->rule.cfa = SONDE_CFA_NONE;
-	page = bpf_map_lookup_elem(&unwind_pages, &key);
-	if (!page)
-		return 0;
-	number = page_search(page, off & ((1 << SONDE_PAGE_SHIFT) - 1));
+	if (s->page_key.file != s->vma.file || s->page_key.page != off >> SONDE_PAGE_SHIFT) {
+		s->page_key.file = s->vma.file;
+		s->page_key.page = off >> SONDE_PAGE_SHIFT;
+		page = bpf_map_lookup_elem(&unwind_pages, &s->page_key);
+		if (page)
+			s->page = *page;
+		else
+			s->page.count = 0;
+	}
+	number = page_search(&s->page, off & ((1 << SONDE_PAGE_SHIFT) - 1));
 	rule = bpf_map_lookup_elem(&unwind_rules, &number);
 	if (rule)
 		s->rule = *rule;

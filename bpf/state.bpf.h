@@ -62,6 +62,9 @@ struct walk_state {
 	__u64 fp_chained; /* fp was read from a chain of frame pointers: 0 ends the chain */
 	__u64 gprs[DWARF_REGISTERS];
 	struct sonde_rule rule; /* of the frame at hand */
+	struct sonde_page_key page_key; /* of the page looked up last, */
+	struct sonde_page page;         /* which the next frame often shares */
+	__u64 by_table, by_pointer;     /* frames of this walk */
 	__u64 hash;
 	__u64 bound_to_process; /* some frame means something in this process only */
 

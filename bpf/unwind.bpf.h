@@ -190,10 +190,10 @@ __noinline int unwind_step(__u32 context)
 	if (s->vma.state == SONDE_FILE_ASKED) {
 		result = STEP_TABLE; /* a frame pointer would be a guess: the file may not use them */
 	} else if (result != STEP_POINTER) {
-		count_one(s->slot, SONDE_COUNT_FRAMES_BY_TABLE);
+		s->by_table++;
 	} else {
 		result = pointer_apply(s);
-		count_one(s->slot, SONDE_COUNT_FRAMES_BY_POINTER);
+		s->by_pointer++;
 	}
 	if (result == STEP_CALLER)
 		return 0;
@@ -208,6 +208,8 @@ static __always_inline void unwind(struct walk_state *s, __u32 context)
 	s->bound_to_process = 0;
 	s->regs_known = s->fp_known = 1;
 	s->fp_chained = 0;
+	s->page_key.file = 0;
+	s->by_table = s->by_pointer = 0;
 	s->stack.count = 0;
 	for (int i = 0; i < VMA_CACHE_SIZE; i++)
 		s->cache[i].end = 0;
@@ -215,6 +217,8 @@ static __always_inline void unwind(struct walk_state *s, __u32 context)
 		if (unwind_step(context))
 			break;
 	}
+	count_more(s->slot, SONDE_COUNT_FRAMES_BY_TABLE, s->by_table);
+	count_more(s->slot, SONDE_COUNT_FRAMES_BY_POINTER, s->by_pointer);
 }
 
 #endif
