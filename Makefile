@@ -221,10 +221,13 @@ run: all
 	$(BUILD)/sonde record -a -d 10 -o $(BUILD)/run.pb.gz
 	$(BUILD)/sonde report $(BUILD)/run.pb.gz | head -n 40
 
-install: all
+# The manual page comes from the tables of commands and options.
+$(BUILD)/sonde.1: $(BUILD)/sonde
+	$(call say,MAN,$@)$(BUILD)/sonde man > $@
+
+install: all $(BUILD)/sonde.1
 	install -D -m 755 $(BUILD)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
-	$(foreach m,$(wildcard docs/man/*.1 docs/*.1),install -D -m 644 $(m) \
-		$(DESTDIR)$(PREFIX)/share/man/man1/$(notdir $(m))$(newline))
+	install -D -m 644 $(BUILD)/sonde.1 $(DESTDIR)$(PREFIX)/share/man/man1/sonde.1
 
 format:
 	clang-format-14 -i $(filter-out vmlinux/%,$(wildcard *.[ch] */*.[ch] */*/*.[ch]))
