@@ -254,11 +254,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-define newline
-
-
-endef
-
 FORCE:
 -include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 .PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm \
