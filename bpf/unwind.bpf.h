@@ -8,8 +8,9 @@
  *
  * Rules: the interrupted pc is looked up as it is (also the one below a signal handler), return
  * addresses minus one. By frame pointer (see pointer_zero for 0): it must lead up the stack and
- * be aligned. While a file's table is on its way nothing is tried. Each return address must lie in an
- * executable mapping. Whatever does not hold ends the walk with a marker frame: no guess is kept.
+ * be aligned. While a file's table is on its way nothing is tried. Each return address must lie
+ * in an executable mapping. Whatever does not hold ends the walk with a marker frame: no guess is
+ * kept.
  */
 #ifndef BPF_UNWIND_BPF_H
 #define BPF_UNWIND_BPF_H
@@ -106,10 +107,10 @@ static __always_inline bool looks_like_entry(__u64 sp)
 }
 
 /*
- * What a frame pointer of 0, or a return address of 0 beside it, says. In a chain of frame pointers, or in code of which nothing is
- * known (Go, JIT): the outermost frame. But where a table covers the rest of the file rbp may
- * be any register, and 0 since the start of the program: only its entry (which has no unwind
- * data in ld.so and musl) is an end then.
+ * What a frame pointer of 0, or a return address of 0 beside it, says. In a chain of frame
+ * pointers, or in code of which nothing is known (Go, JIT): the outermost frame. But where a
+ * table covers the rest of the file rbp may be any register, and 0 since the start of the
+ * program: only its entry (which has no unwind data in ld.so and musl) is an end then.
  */
 static __always_inline enum step_result pointer_zero(struct walk_state *s)
 {
