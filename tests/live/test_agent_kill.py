@@ -11,12 +11,20 @@ import time
 import agentlab
 import lab
 from agentlab import Agent, bpf_alive, wait_for
-from tap import check, equal, note, run, test
+from tap import check, equal, note, run, skip, test
 
 scratch = lab.Scratch()
 HZ, COLLECT, WINDOW = 99, 1.0, 3.0
 # The machine may be busy with other things: a collection that is due may be this late.
 LATE = 2.0
+
+
+def in_time(good, text):
+    """A limit in seconds says nothing on a machine that is overloaded by others."""
+    others = os.getloadavg()[0] / os.cpu_count()
+    if not good and others > 6:
+        skip(f"{text}, but {others:.0f} other tasks wait for each CPU")
+    check(good, text)
 
 
 @contextlib.contextmanager
@@ -101,7 +109,7 @@ def judge(directory, lives, left, damaged):
     note(agentlab.check_books(profiles, HZ, lives=len(missing)))
     check(len(missing) >= len(lives) / 2, "too few lives got to sample")
     # The one in the making, and the one before it if it was just being written.
-    check(max(missing) <= 2 * COLLECT + LATE, f"{max(missing):.2f} s are missing")
+    in_time(max(missing) <= 2 * COLLECT + LATE, f"{max(missing):.2f} s are missing")
     check(sorted(missing)[len(missing) // 2] <= COLLECT + 1, "one collection is missing too often")
     names = os.listdir(f"{directory}/journal")
     equal([n for n in names if not n.endswith(".bad")], [], "left in the journal")
@@ -120,7 +128,7 @@ def terminate():
         status, took = agent.stop()
         equal(status, 0, "exit status")
         note(f"took {took:.2f} s")
-        check(took <= 5, f"it took {took:.2f} s")
+        in_time(took <= 5, f"it took {took:.2f} s")
         check("stopped" in agent.log, agent.log)
     wait_for(lambda: not bpf_alive(ids), 10, "BPF programs and maps are gone")
     profiles = agentlab.stored(directory)
