@@ -42,11 +42,20 @@ static const struct {
 void health_capability(const struct health_world *w, struct health_finding *f, int argument)
 {
 	char cure[128];
+	struct buf status;
+	int err;
 
 	if (health_has_privilege(w, (enum privilege)argument)) {
 		health_ok(f, "effective");
 		return;
 	}
+	err = health_read_file(w->roots.proc, "self/status", &status);
+	if (err) {
+		health_bad(f, HEALTH_NOTE, "nothing is known to be lost", "mount /proc",
+			   "not known: %s/self/status: %s", w->roots.proc, strerror(-err));
+		return;
+	}
+	buf_fini(&status);
 	snprintf(cure, sizeof(cure),
 		 "run as root, or add %s to the unit's or container's capabilities",
 		 capabilities[argument].name);

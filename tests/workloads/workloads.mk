@@ -11,7 +11,7 @@ WL_PLAIN := split storm storm_child busy2of10 churn pidreuse threadnames leadere
 WL_LAYOUTS := lay_bfd lay_bfd_64k lay_prelinked lay_second lay_nosections lay_lld lay_lld_16k \
 	lay_lld_64k lay_lld_2m pick_lib
 WL_ALL := $(WL_PLAIN) split-static split_stripped split_nopie split_static_pie split_lld_base \
-	storm_child_a storm_child_b exec_a exec_b swap_a.so swap_b.so shim_perf.so \
+	storm_child_a storm_child_b exec_a exec_b swap_a.so swap_b.so shim_perf.so shim_clock.so \
 	$(WL_LAYOUTS:%=%.so)
 
 WORKLOADS += $(WL_ALL:%=$(WL)/%)
