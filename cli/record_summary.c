@@ -34,7 +34,7 @@ static void show_samples(const struct agent_totals *t)
 	line("expected", t->collect.expected_samples, t->collect.expected_samples,
 	     "by the perf events' own counts");
 	line("missed", t->missed, t->collect.expected_samples,
-	     "never ran: another BPF program was running on the CPU, or throttling");
+	     "never ran: a CPU fell idle, throttling, or another BPF program on the CPU");
 	show_counters(t, SONDE_COUNT_RECEIVED, SONDE_COUNT_NO_STATE);
 	line("no memory", t->resolve.no_memory, received, "samples lost: over the profile's bound");
 	line("stack lost", t->resolve.lost_stacks, received, "samples whose stack record was missing");
