@@ -3,7 +3,8 @@
  * The walk up a user stack: by unwind tables where a file has one, else by frame pointers.
  *
  * A bounded loop calls one *global* function for each frame: the verifier checks a global
- * function once, not once for each turn (27,000 instructions in place of 220,000). Global
+ * function once, not once for each turn (a prototype needed 27,000 instructions so, 220,000
+ * with the function inlined; the build prints today's number). Global
  * functions take scalars only on 5.10, so the state lives in a per-CPU map.
  *
  * Rules: the interrupted pc is looked up as it is (also the one below a signal handler), return
