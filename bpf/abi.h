@@ -245,10 +245,17 @@ struct sonde_rule {
  * Rows: low 16 bits of the file offset, and the number of a rule; ascending within a page of 64
  * KiB of the file, whose first row is at 0. `unwind_rows` is one large array in elements of
  * SONDE_ROWS_PER_ELEMENT; the rows of a page lie together in one element.
+ *
+ * Before its rows each page has an index, a __u16 for each block of 512 bytes: the number of the
+ * row that holds at the block's start. A search touches two or three cache lines so, and not one
+ * for each of its first steps, all of them cold when a sample comes.
  */
 #define SONDE_PAGE_SHIFT 16
+#define SONDE_BLOCK_SHIFT 9
+#define SONDE_BLOCKS (1u << (SONDE_PAGE_SHIFT - SONDE_BLOCK_SHIFT))
+#define SONDE_INDEX_ROWS (SONDE_BLOCKS / 2) /* what the index occupies */
 #define SONDE_ROWS_PER_ELEMENT (1u << 20)
-#define SONDE_SEARCH_STEPS 17 /* a page has at most 65536 rows */
+#define SONDE_SEARCH_STEPS 10 /* a block's search has at most 513 rows to choose from */
 #define SONDE_MAX_RULES 65536
 
 struct sonde_row {
@@ -262,8 +269,8 @@ struct sonde_page_key {
 };
 
 struct sonde_page {
-	__u32 first; /* row number */
-	__u32 count;
+	__u32 first; /* row number of the index; the page's rows follow */
+	__u32 count; /* rows without the index */
 };
 
 /* `files`: what user space has done about a file. */

@@ -124,18 +124,4 @@ static __always_inline long file_announce(struct walk_state *s, struct file *fil
 	return bpf_ringbuf_output(&ring, record, size, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Announces a file unless that was done; returns its enum sonde_file_state. */
-static __always_inline __u64 file_send(struct walk_state *s, struct file *file, __u64 id,
-				       __u64 vm_start, __u64 vm_end)
-{
-	__u8 asked = SONDE_FILE_ASKED, *state = bpf_map_lookup_elem(&files, &id);
-
-	if (state)
-		return *state;
-	if (file_announce(s, file, id, vm_start, vm_end) ||
-	    bpf_map_update_elem(&files, &id, &asked, BPF_ANY))
-		count_one(s->slot, SONDE_COUNT_FILE_RETRY);
-	return SONDE_FILE_ASKED;
-}
-
 #endif

@@ -4,6 +4,7 @@
  * the first sample meets it; fork and free, to follow the children of target processes (attached
  * only when some processes are targets).
  */
+#include "bpf/file.bpf.h"
 #include "bpf/target.bpf.h"
 
 #include <bpf/bpf_tracing.h>

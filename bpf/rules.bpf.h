@@ -28,29 +28,37 @@ enum step_result {
 };
 
 /*
- * The number of the rule that holds at `low` in a page: binary search for the last row at or
- * below it. Without branches, for the verifier's sake. Rule 0 is "none".
+ * The number of the rule that holds at `low` in a page: the index gives the rows of its block,
+ * binary search the last of them at or below it. Without branches, for the verifier's sake.
+ * Rule 0 is "none".
  */
 static __always_inline __u32 page_search(const struct sonde_page *page, __u32 low)
 {
-	__u32 element = page->first / SONDE_ROWS_PER_ELEMENT;
-	__u64 at = page->first % SONDE_ROWS_PER_ELEMENT, left = page->count;
+	const __u64 row_mask = SONDE_ROWS_PER_ELEMENT - 1, index_mask = 2 * row_mask + 1;
+	__u32 element = page->first / SONDE_ROWS_PER_ELEMENT, block = low >> SONDE_BLOCK_SHIFT;
+	__u64 first = page->first % SONDE_ROWS_PER_ELEMENT, at, left;
 	struct sonde_row *rows = bpf_map_lookup_elem(&unwind_rows, &element);
+	const __u16 *index = (const __u16 *)rows;
 
-	if (!rows || !left)
+	if (!rows || !page->count)
 		return 0;
+	at = index[(2 * first + block) & index_mask];
+	left = block == SONDE_BLOCKS - 1 ? page->count - 1
+					 : index[(2 * first + block + 1) & index_mask];
+	left = left - at + 1;
+	at += first + SONDE_INDEX_ROWS;
 	for (int i = 0; i < SONDE_SEARCH_STEPS; i++) {
 		__u64 half = left >> 1, pc, up;
 
 		if (!half)
 			break;
-		pc = rows[(at + half) & (SONDE_ROWS_PER_ELEMENT - 1)].pc_low;
+		pc = rows[(at + half) & row_mask].pc_low;
 		up = (pc - (__u64)low - 1) >> 63; /* 1 if pc <= low */
 
 		at += half * up;
 		left = half + (left - half - half) * up;
 	}
-	return rows[at & (SONDE_ROWS_PER_ELEMENT - 1)].rule;
+	return rows[at & row_mask].rule;
 }
 
 /* The rule for s->pc in the file of s->vma into s->rule. */
@@ -85,6 +93,28 @@ __noinline int rule_find(__u32 context)
 static __always_inline bool read_word(__u64 addr, __u64 *to)
 {
 	return bpf_probe_read_user(to, sizeof(*to), (void *)addr) == 0;
+}
+
+/*
+ * A word of the stack, out of a stretch that is read at once: a call of the helper takes 44 ns
+ * for 8 bytes and 55 for 256 [6.18, x86-64], and the words of the next frames lie above.
+ */
+static __always_inline bool stack_word(struct walk_state *s, __u64 addr, __u64 *to)
+{
+	__u64 at = addr - s->stretch_start;
+
+	if (at & 7 || at >= s->stretch_size) {
+		s->stretch_start = addr;
+		s->stretch_size = sizeof(s->stretch);
+		/* Near the end of the mapping only the word itself may be there. */
+		if (bpf_probe_read_user(s->stretch, sizeof(s->stretch), (void *)addr)) {
+			s->stretch_size = 0;
+			return read_word(addr, to);
+		}
+		at = 0;
+	}
+	*to = s->stretch[at / 8 & (STRETCH_WORDS - 1)];
+	return true;
 }
 
 /* A signal handler's frame: every register of the interrupted code lies in memory. */
@@ -161,15 +191,16 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 		return result;
 	if (cfa <= s->sp)
 		return STEP_STUCK;
-	if (!read_word(cfa - 8, &pc))
-		return STEP_READ;
+	/* The frame pointer first: it lies below the return address, in one stretch with it. */
 	if (s->rule.fp == SONDE_FP_AT_CFA || (s->rule.fp == SONDE_FP_AT_FP && s->fp_known)) {
 		/* Where it cannot be read it is lost; nobody may need it any more. */
-		s->fp_known = read_word((s->rule.fp == SONDE_FP_AT_CFA ? cfa : s->fp) +
-						(__s64)s->rule.fp_off, &fp);
+		s->fp_known = stack_word(s, (s->rule.fp == SONDE_FP_AT_CFA ? cfa : s->fp) +
+						    (__s64)s->rule.fp_off, &fp);
 	} else if (s->rule.fp != SONDE_FP_SAME) {
 		s->fp_known = 0;
 	}
+	if (!stack_word(s, cfa - 8, &pc))
+		return STEP_READ;
 	s->regs_known = 0;
 	s->fp_chained = 0;
 	s->sp = cfa;

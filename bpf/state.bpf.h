@@ -10,6 +10,7 @@
 
 #define VMA_CACHE_SIZE 4
 #define PATH_RECORD_MASK 8191
+#define STRETCH_WORDS 32
 
 /* What the look-up says of the mapping that holds an address. */
 enum vma_result {
@@ -30,7 +31,6 @@ struct vma {
 
 /* DWARF register numbers: how unwind rules name registers. */
 #define DWARF_REGISTERS 16
-
 
 struct file_identity {
 	__u64 dev;
@@ -78,6 +78,10 @@ struct walk_state {
 	__u64 cache_next;
 	struct file_identity identity;
 	__u64 node[32]; /* one maple node, or its beginning */
+
+	/* What was read of the user stack at once. */
+	__u64 stretch_start, stretch_size;
+	__u64 stretch[STRETCH_WORDS];
 
 	struct sonde_user_stack stack;
 	struct sonde_kernel_stack kernel_stack;

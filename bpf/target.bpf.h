@@ -3,7 +3,7 @@
 #ifndef BPF_TARGET_BPF_H
 #define BPF_TARGET_BPF_H
 
-#include "bpf/facts.bpf.h"
+#include "bpf/cgroup.bpf.h"
 
 /*
  * When a process started, in the unit of /proc/<pid>/stat, so that user space can name it:

@@ -16,6 +16,7 @@
 #ifndef BPF_UNWIND_BPF_H
 #define BPF_UNWIND_BPF_H
 
+#include "bpf/ask.bpf.h"
 #include "bpf/rules.bpf.h"
 #include "bpf/vma.bpf.h"
 
@@ -31,11 +32,16 @@ static __always_inline void push_frame(struct walk_state *s, __u64 file, __u64 o
 	s->hash = hash_step(hash_step(s->hash, file), off);
 }
 
-static __always_inline void push_marker(struct walk_state *s, enum sonde_marker marker,
-					enum sonde_counter counter)
+/* Ends a stack with a marker frame and counts it; rare, see facts.bpf.h. */
+__noinline int push_marker(__u32 context, __u32 marker, __u32 counter)
 {
+	struct walk_state *s = walk_state(context);
+
+	if (!s || counter >= SONDE_COUNTER_COUNT)
+		return 0;
 	push_frame(s, SONDE_FRAME_MARKER, marker);
 	count_one(s->slot, counter);
+	return 0;
 }
 
 /* s->vma for s->addr, by the walk's small cache first; see vma_find for the result. */
@@ -43,10 +49,13 @@ static __always_inline int vma_cached(struct walk_state *s)
 {
 	int found;
 
-#pragma unroll
+	if (s->addr >= s->vma.start && s->addr < s->vma.end)
+		return VMA_FOUND; /* that of the frame before: mostly so */
 	for (int i = 0; i < VMA_CACHE_SIZE; i++) {
-		if (s->addr >= s->cache[i].start && s->addr < s->cache[i].end) {
-			s->vma = s->cache[i];
+		const struct vma *seen = &s->cache[i & (VMA_CACHE_SIZE - 1)];
+
+		if (s->addr >= seen->start && s->addr < seen->end) {
+			s->vma = *seen;
 			return VMA_FOUND;
 		}
 	}
@@ -58,8 +67,8 @@ static __always_inline int vma_cached(struct walk_state *s)
 		/* s->node[0] is still the VMA that vma_find verified. */
 		struct vm_area_struct *vma = (struct vm_area_struct *)s->node[0];
 
-		s->vma.state = file_send(s, BPF_CORE_READ(vma, vm_file), s->vma.file,
-					 s->vma.start, s->vma.end);
+		s->vma.state = file_state(s, BPF_CORE_READ(vma, vm_file), s->vma.file,
+					  s->vma.start, s->vma.end);
 	}
 	if (s->vma.file == SONDE_FRAME_VDSO)
 		s->vma.state = SONDE_FILE_TABLE;
@@ -77,16 +86,16 @@ static __always_inline bool push_pc(struct walk_state *s)
 	s->addr = s->pc;
 	found = vma_cached(s);
 	if (found == VMA_BUSY) {
-		push_marker(s, SONDE_MARKER_VMA_BUSY, SONDE_COUNT_VMA_BUSY);
+		push_marker(s->context, SONDE_MARKER_VMA_BUSY, SONDE_COUNT_VMA_BUSY);
 		return false;
 	}
 	if (found != VMA_FOUND || !s->vma.is_code) {
 		if (!first)
-			push_marker(s, SONDE_MARKER_TRUNCATED_CODE, SONDE_COUNT_TRUNCATED_CODE);
+			push_marker(s->context, SONDE_MARKER_TRUNCATED_CODE, SONDE_COUNT_TRUNCATED_CODE);
 		else if (s->in_user)
-			push_marker(s, SONDE_MARKER_NO_MAPPING, SONDE_COUNT_NO_MAPPING);
+			push_marker(s->context, SONDE_MARKER_NO_MAPPING, SONDE_COUNT_NO_MAPPING);
 		else /* in exec or exit: the new program is not mapped yet, or the old no more */
-			push_marker(s, SONDE_MARKER_NO_USER_STACK, SONDE_COUNT_NO_USER_STACK);
+			push_marker(s->context, SONDE_MARKER_NO_USER_STACK, SONDE_COUNT_NO_USER_STACK);
 		return false;
 	}
 	if (s->vma.file == SONDE_FRAME_ANON)
@@ -124,7 +133,7 @@ static __always_inline enum step_result pointer_zero(struct walk_state *s)
 /* The caller by the frame pointer. */
 static __always_inline enum step_result pointer_apply(struct walk_state *s)
 {
-	__u64 *saved = s->node; /* scratch by now */
+	__u64 fp, pc;
 
 	if (!s->fp_known)
 		return STEP_REGISTER;
@@ -132,15 +141,15 @@ static __always_inline enum step_result pointer_apply(struct walk_state *s)
 		return pointer_zero(s);
 	if (s->fp < s->sp || (s->fp & 7))
 		return STEP_POINTER; /* does not lead up the stack */
-	if (bpf_probe_read_user(saved, 2 * sizeof(__u64), (void *)s->fp))
+	if (!stack_word(s, s->fp, &fp) || !stack_word(s, s->fp + sizeof(__u64), &pc))
 		return STEP_READ;
-	if (saved[1] == 0)
+	if (pc == 0)
 		return pointer_zero(s); /* no caller: the same question */
 	s->regs_known = 0;
 	s->sp = s->fp + 2 * sizeof(__u64);
-	s->fp = saved[0];
+	s->fp = fp;
 	s->fp_chained = 1;
-	s->pc = saved[1] - 1;
+	s->pc = pc - 1;
 	return STEP_CALLER;
 }
 
@@ -149,22 +158,22 @@ static __always_inline void mark_end(struct walk_state *s, enum step_result resu
 {
 	switch (result) {
 	case STEP_POINTER:
-		push_marker(s, SONDE_MARKER_TRUNCATED_FRAME, SONDE_COUNT_TRUNCATED_FRAME);
+		push_marker(s->context, SONDE_MARKER_TRUNCATED_FRAME, SONDE_COUNT_TRUNCATED_FRAME);
 		return;
 	case STEP_RULE:
-		push_marker(s, SONDE_MARKER_TRUNCATED_RULE, SONDE_COUNT_TRUNCATED_RULE);
+		push_marker(s->context, SONDE_MARKER_TRUNCATED_RULE, SONDE_COUNT_TRUNCATED_RULE);
 		return;
 	case STEP_REGISTER:
-		push_marker(s, SONDE_MARKER_TRUNCATED_REGISTER, SONDE_COUNT_TRUNCATED_REGISTER);
+		push_marker(s->context, SONDE_MARKER_TRUNCATED_REGISTER, SONDE_COUNT_TRUNCATED_REGISTER);
 		return;
 	case STEP_STUCK:
-		push_marker(s, SONDE_MARKER_TRUNCATED_STUCK, SONDE_COUNT_TRUNCATED_STUCK);
+		push_marker(s->context, SONDE_MARKER_TRUNCATED_STUCK, SONDE_COUNT_TRUNCATED_STUCK);
 		return;
 	case STEP_TABLE:
-		push_marker(s, SONDE_MARKER_TRUNCATED_TABLE, SONDE_COUNT_TRUNCATED_TABLE);
+		push_marker(s->context, SONDE_MARKER_TRUNCATED_TABLE, SONDE_COUNT_TRUNCATED_TABLE);
 		return;
 	case STEP_READ:
-		push_marker(s, SONDE_MARKER_TRUNCATED_READ, SONDE_COUNT_TRUNCATED_READ);
+		push_marker(s->context, SONDE_MARKER_TRUNCATED_READ, SONDE_COUNT_TRUNCATED_READ);
 		return;
 	default:
 		return;
@@ -180,7 +189,7 @@ __noinline int unwind_step(__u32 context)
 	if (!s)
 		return 1;
 	if (s->stack.count >= SONDE_MAX_FRAMES - 1) {
-		push_marker(s, SONDE_MARKER_TRUNCATED_DEPTH, SONDE_COUNT_TRUNCATED_DEPTH);
+		push_marker(s->context, SONDE_MARKER_TRUNCATED_DEPTH, SONDE_COUNT_TRUNCATED_DEPTH);
 		return 1;
 	}
 	if (!push_pc(s))
@@ -213,6 +222,8 @@ static __always_inline void unwind(struct walk_state *s, __u32 context)
 	s->page_key.file = 0;
 	s->by_table = s->by_pointer = 0;
 	s->stack.count = 0;
+	s->stretch_size = 0;
+	s->vma.end = 0;
 	for (int i = 0; i < VMA_CACHE_SIZE; i++)
 		s->cache[i].end = 0;
 	for (int i = 0; i < SONDE_MAX_FRAMES; i++) {

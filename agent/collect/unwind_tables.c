@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/collect/page_index.h"
+
 enum { MAX_TABLES = 16384, MAX_PAGES_PER_TABLE = 8192, PAGE_ROWS = 1 << SONDE_PAGE_SHIFT };
 
 struct loaded_page {
@@ -43,9 +45,10 @@ static void table_free(struct loaded_table *table)
 	free(table);
 }
 
+/* What a page with so many rows occupies, with its index. */
 static uint32_t units(uint32_t rows)
 {
-	return (rows + ROWS_PER_UNIT - 1) / ROWS_PER_UNIT;
+	return (SONDE_INDEX_ROWS + rows + ROWS_PER_UNIT - 1) / ROWS_PER_UNIT;
 }
 
 /* Gives back rows and rules; the kernel must not see the table any more. */
@@ -144,7 +147,7 @@ static int write_page(struct unwind_tables *t, uint64_t file, uint64_t number,
 	uint64_t start = number << SONDE_PAGE_SHIFT, end = start + PAGE_ROWS;
 	bool carry = *i >= rows->row_count || rows->offsets[*i] != start;
 	uint16_t carried = *i ? table->rules[rows->rule_indices[*i - 1]] : 0;
-	struct sonde_row *to;
+	struct sonde_row *index, *to;
 	size_t last = *i;
 	int err;
 
@@ -155,7 +158,8 @@ static int write_page(struct unwind_tables *t, uint64_t file, uint64_t number,
 	err = page_begin(t, file, number, (uint32_t)(last - *i) + carry, table);
 	if (err)
 		return err;
-	to = t->maps.rows + table->pages[table->page_count - 1].page.first;
+	index = t->maps.rows + table->pages[table->page_count - 1].page.first;
+	to = index + SONDE_INDEX_ROWS;
 	if (carry)
 		*to++ = (struct sonde_row){ .pc_low = 0, .rule = carried };
 	for (; *i < last; (*i)++)
@@ -163,6 +167,7 @@ static int write_page(struct unwind_tables *t, uint64_t file, uint64_t number,
 			.pc_low = (uint16_t)(rows->offsets[*i] - start),
 			.rule = table->rules[rows->rule_indices[*i]],
 		};
+	page_index_write(index, (uint32_t)(to - index) - SONDE_INDEX_ROWS);
 	return 0;
 }
 

@@ -84,7 +84,7 @@ static inline void lab_answer(struct lab_process *p, __u64 addr, struct file *fi
 	s->addr = addr;
 	assert_int_equal(vma_find(SONDE_CONTEXT_PERF), VMA_FOUND);
 	id = s->vma.file;
-	file_send(s, kernel_ptr(file), id, s->vma.start, s->vma.end);
+	file_state(s, kernel_ptr(file), id, s->vma.start, s->vma.end);
 	assert_int_equal(bpf_map_update_elem(&files, &id, &state, BPF_ANY), 0);
 }
 

@@ -7,15 +7,17 @@
 #ifndef TESTS_BPF_HOST_RULES_LAB_H
 #define TESTS_BPF_HOST_RULES_LAB_H
 
+#include "agent/collect/page_index.h"
 #include "lab.h"
 
 enum {
 	RULES_GRAIN = 0x100, /* bytes of a function */
 	RULES_ROWS = 0x100,  /* of a page */
+	RULES_STRIDE = SONDE_INDEX_ROWS + RULES_ROWS,
 	RULES_PAGES = (LAB_CODE_OFFSET + LAB_CODE_BYTES) >> SONDE_PAGE_SHIFT,
 };
 
-/* First row of each file's table: in different elements, the second's not at its beginning. */
+/* Where each file's first page lies: in different elements, the second's not at its beginning. */
 #define RULES_EXE_FIRST 0u
 #define RULES_LIB_FIRST (SONDE_ROWS_PER_ELEMENT + 777u)
 
@@ -53,6 +55,22 @@ static inline void set_row(__u32 number, __u16 pc_low, __u16 rule)
 	rows[number % SONDE_ROWS_PER_ELEMENT] = (struct sonde_row){ pc_low, rule };
 }
 
+/* Row `i` of the page that lies at `first`. */
+static inline void set_page_row(__u32 first, __u32 i, __u16 pc_low, __u16 rule)
+{
+	set_row(first + SONDE_INDEX_ROWS + i, pc_low, rule);
+}
+
+/* When the rows of a page are in place. */
+static inline void index_page(__u32 first, __u32 count)
+{
+	__u32 element = first / SONDE_ROWS_PER_ELEMENT;
+	struct sonde_row *rows = bpf_map_lookup_elem(&unwind_rows, &element);
+
+	assert_non_null(rows);
+	page_index_write(rows + first % SONDE_ROWS_PER_ELEMENT, count);
+}
+
 static inline void set_page(__u64 file, __u64 page, __u32 first, __u32 count)
 {
 	struct sonde_page_key key = { file, page };
@@ -71,9 +89,12 @@ static inline void drop_page(__u64 file, __u64 page)
 static inline void empty_table(__u64 file, __u32 first)
 {
 	for (__u32 page = 0; page < RULES_PAGES; page++) {
-		set_page(file, page, first + page * RULES_ROWS, RULES_ROWS);
+		__u32 at = first + page * RULES_STRIDE;
+
+		set_page(file, page, at, RULES_ROWS);
 		for (__u32 i = 0; i < RULES_ROWS; i++)
-			set_row(first + page * RULES_ROWS + i, (__u16)(i * RULES_GRAIN), 0);
+			set_page_row(at, i, (__u16)(i * RULES_GRAIN), 0);
+		index_page(at, RULES_ROWS);
 	}
 	set_state(file, SONDE_FILE_TABLE);
 }
@@ -94,8 +115,9 @@ static inline void set_rule(__u64 addr, struct sonde_rule rule)
 	__u64 off = addr - (in_lib ? LAB_LIB : LAB_CODE) + LAB_CODE_OFFSET;
 
 	assert_int_equal(off % RULES_GRAIN, 0);
-	set_row((in_lib ? RULES_LIB_FIRST : RULES_EXE_FIRST) + (__u32)(off / RULES_GRAIN),
-		(__u16)off, add_rule(rule));
+	set_page_row((in_lib ? RULES_LIB_FIRST : RULES_EXE_FIRST) +
+			     (__u32)(off >> SONDE_PAGE_SHIFT) * RULES_STRIDE,
+		     (__u32)(off / RULES_GRAIN % RULES_ROWS), (__u16)off, add_rule(rule));
 }
 
 static inline int rules_setup(void **state)

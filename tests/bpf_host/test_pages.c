@@ -58,7 +58,8 @@ static void check_search(__u32 first, __u32 n)
 
 	page.count = random_rows(rows, n);
 	for (__u32 i = 0; i < page.count; i++)
-		set_row(first + i, rows[i].pc_low, rows[i].rule);
+		set_page_row(first, i, rows[i].pc_low, rows[i].rule);
+	index_page(first, page.count);
 	for (__u32 low = 0, i = 0; low < 65536; low += page.count > 256 ? 17 : 1, i++) {
 		__u32 exact = rows[i % page.count].pc_low;
 
@@ -84,14 +85,14 @@ static void test_search(void **state)
 static void test_search_in_full_pages(void **state)
 {
 	check_search(0, 65536);
-	check_search(2 * SONDE_ROWS_PER_ELEMENT - 65536, 65536); /* up to the element's end */
+	check_search(2 * SONDE_ROWS_PER_ELEMENT - SONDE_INDEX_ROWS - 65536, 65536); /* up to the element's end */
 	check_search(SONDE_ROWS_PER_ELEMENT, 65535);
 }
 
 static void test_search_at_the_end_of_an_element(void **state)
 {
 	for (__u32 n = 1; n < 70; n++)
-		check_search(4 * SONDE_ROWS_PER_ELEMENT - n, n);
+		check_search(4 * SONDE_ROWS_PER_ELEMENT - SONDE_INDEX_ROWS - n, n);
 }
 
 static void test_search_finds_nothing(void **state)
@@ -99,7 +100,7 @@ static void test_search_finds_nothing(void **state)
 	const struct sonde_page empty = { 0, 0 }, outside = { 4 * SONDE_ROWS_PER_ELEMENT, 1 },
 				far = { 0xffffffff, 0xffffffff };
 
-	set_row(0, 0, 77);
+	set_page_row(0, 0, 0, 77);
 	assert_int_equal(page_search(&empty, 0), 0);
 	assert_int_equal(page_search(&outside, 0), 0);
 	assert_int_equal(page_search(&far, 0xffff), 0);
@@ -128,7 +129,8 @@ static void test_carried_row(void **state)
 	__u16 rule = add_rule(RULE_SP(24));
 
 	set_page(exe_id, 3, 5000, 1);
-	set_row(5000, 0, rule);
+	set_page_row(5000, 0, 0, rule);
+	index_page(5000, 1);
 	begin_at(LAB_CODE + 0x3fff0 - LAB_CODE_OFFSET, SP(0));
 	p.stack[2] = AT(MAIN, 0x10);
 	CHECK_WHOLE(LAB_CODE + 0x3fff0 - LAB_CODE_OFFSET, AT(MAIN, 0xf));
@@ -150,8 +152,9 @@ static void test_vdso(void **state)
 	__u16 rule = add_rule(RULE_SP(24));
 
 	set_page(SONDE_FRAME_VDSO, 0, 6000, 2);
-	set_row(6000, 0, 0);
-	set_row(6001, 0x700, rule);
+	set_page_row(6000, 0, 0, 0);
+	set_page_row(6000, 1, 0x700, rule);
+	index_page(6000, 2);
 	begin_at(LAB_VDSO + 0x700, SP(0));
 	p.stack[2] = AT(MAIN, 0x10);
 	lab_sample(&p);
@@ -262,7 +265,7 @@ static void test_random(void **state)
 			__u32 key = 1 + (__u32)i;
 
 			bpf_map_update_elem(&unwind_rules, &key, &rule, BPF_ANY);
-			set_row((__u32)(world_random() % (RULES_PAGES * RULES_ROWS)),
+			set_row((__u32)(world_random() % (RULES_PAGES * RULES_STRIDE)),
 				(__u16)world_random(), (__u16)(world_random() % 70));
 		}
 		begin_at(LAB_CODE + world_random() % LAB_CODE_BYTES, SP(world_random() % 400));

@@ -34,9 +34,11 @@ static void handler_at(__u32 at, struct arch_regs interrupted)
  */
 static void restorer_from_one_byte_before(void)
 {
-	__u32 row = RULES_EXE_FIRST + (LAB_CODE_OFFSET + RESTORER) / RULES_GRAIN;
+	enum { OFF = LAB_CODE_OFFSET + RESTORER };
+	__u32 page = RULES_EXE_FIRST + (OFF >> SONDE_PAGE_SHIFT) * RULES_STRIDE;
 
-	set_row(row, (__u16)(LAB_CODE_OFFSET + RESTORER - 1), rules_used + 1);
+	set_page_row(page, OFF / RULES_GRAIN % RULES_ROWS, (__u16)(OFF - 1), rules_used + 1);
+	index_page(page, RULES_ROWS);
 	add_rule(RULE_SIGNAL(0));
 }
 

@@ -39,7 +39,7 @@ BARE_NAMES = ('sonde.skel.h', 'vmlinux.h')
 
 CODE = re.compile(r'\.(c|h|py|sh)$|(^|/)Makefile$')
 C_FILE = re.compile(r'\.[ch]$')
-NOT_OURS = re.compile(r'^(\.git|build)/|^vmlinux/.*\.h$|^tests/fuzz/corpus/|^tests/golden/.*\.(txt|pb|gz|zst|bin|folded)$')
+NOT_OURS = re.compile(r'^\.git$|^(\.git|build)/|^vmlinux/.*\.h$|^tests/fuzz/corpus/|^tests/golden/.*\.(txt|pb|gz|zst|bin|folded)$')
 MACHINE_PATH = re.compile(r'(?<![\w.}>*-])/(work|farm|root|home/\w+)/')
 REGISTRY = re.compile(r'(deb|security|ftp)\.' + r'debian\.org|snapshot\.' + r'debian|(pypi|npmjs|crates)\.' + r'(org|com|io)/')
 UNFINISHED = re.compile(r'\b(TO' + r'DO|FIX' + r'ME|XX' + r'X)\b')

@@ -184,7 +184,7 @@ static void test_no_room_for_rows(void **state)
 	while (!(err = add(file, &table)))
 		file++;
 	assert_int_equal(err, -ENOSPC);
-	assert_int_equal(file, 2 * (SONDE_ROWS_PER_ELEMENT / 64 / ((4001 + 63) / 64)));
+	assert_int_equal(file, 2 * (SONDE_ROWS_PER_ELEMENT / 64 / ((SONDE_INDEX_ROWS + 4001 + 63) / 64)));
 	check_at(file - 1, &table, 0x10000);
 	unwind_tables_drop(&t, 0);
 	assert_int_equal(add(file, &table), -ENOSPC); /* not before the grace period */

@@ -94,20 +94,28 @@ static inline struct sonde_rule kernel_find(uint64_t file, uint64_t off)
 	size_t at = page_index(&key);
 	const struct sonde_page *page = &kernel.pages[at].page;
 	__u16 low = (__u16)off, rule = 0;
+	const struct sonde_row *rows;
+	const __u16 *index;
 
 	if (at == kernel.page_count)
 		return kernel.rules[0];
 	assert_in_range(page->count, 1, 1 << SONDE_PAGE_SHIFT);
 	assert_in_range(page->first, 0, ELEMENTS * SONDE_ROWS_PER_ELEMENT - 1);
+	rows = &rows_memory[page->first + SONDE_INDEX_ROWS];
+	index = (const __u16 *)&rows_memory[page->first];
 	assert_int_equal(page->first / SONDE_ROWS_PER_ELEMENT,
-			 (page->first + page->count - 1) / SONDE_ROWS_PER_ELEMENT);
-	assert_int_equal(rows_memory[page->first].pc_low, 0);
+			 (page->first + SONDE_INDEX_ROWS + page->count - 1) / SONDE_ROWS_PER_ELEMENT);
+	assert_int_equal(rows[0].pc_low, 0);
 	for (__u32 i = 0; i < page->count; i++) {
-		const struct sonde_row *row = &rows_memory[page->first + i];
-
-		assert_true(i == 0 || row->pc_low > row[-1].pc_low);
-		if (row->pc_low <= low)
-			rule = row->rule;
+		assert_true(i == 0 || rows[i].pc_low > rows[i - 1].pc_low);
+		if (rows[i].pc_low <= low)
+			rule = rows[i].rule;
+	}
+	for (__u32 i = 0; i < SONDE_BLOCKS; i++) {
+		assert_in_range(index[i], 0, page->count - 1);
+		assert_true(rows[index[i]].pc_low <= i << SONDE_BLOCK_SHIFT);
+		assert_true(index[i] == page->count - 1 ||
+			    rows[index[i] + 1].pc_low > i << SONDE_BLOCK_SHIFT);
 	}
 	return kernel.rules[rule];
 }
