@@ -26,7 +26,6 @@ struct agent {
 	struct profile *profile; /* in the making */
 	nsec_t started;          /* of that profile, monotonic */
 	struct agent_totals warm_up; /* the books of the samples thrown away at the start */
-	uint64_t missed;             /* samples, over the profiles taken */
 	struct agent_totals taken;   /* the books when the last profile was taken */
 };
 
@@ -183,8 +182,6 @@ int agent_warm_up(struct agent *a)
 	a->warm_up.resolve.files = a->warm_up.resolve.files_failed = 0;
 	a->warm_up.resolve.stacks = a->warm_up.resolve.processes = 0;
 	books_clear_gauges(&a->warm_up);
-	a->missed = 0;
-	a->warm_up.missed = 0;
 	a->taken = (struct agent_totals){ 0 };
 	return 0;
 }
@@ -226,7 +223,7 @@ int agent_drain(struct agent *a)
 
 void agent_totals(struct agent *a, struct agent_totals *ret_totals)
 {
-	struct agent_totals t = { .missed = a->missed };
+	struct agent_totals t;
 
 	collect_totals(a->collect, &t.collect);
 	resolver_totals(a->resolver, &t.resolve);
@@ -281,13 +278,6 @@ static int64_t mean_period(const struct agent *a, const struct agent_totals *t)
 		       : 1;
 }
 
-static uint64_t samples_missed(const struct agent_totals *t)
-{
-	uint64_t received = t->collect.counters[SONDE_COUNT_RECEIVED];
-
-	return t->collect.expected_samples > received ? t->collect.expected_samples - received : 0;
-}
-
 int agent_take(struct agent *a, bool last, struct profile **ret_profile)
 {
 	struct agent_totals now, t;
@@ -300,9 +290,6 @@ int agent_take(struct agent *a, bool last, struct profile **ret_profile)
 	p->duration_ns = (int64_t)(clock_monotonic() - a->started);
 	agent_totals(a, &now);
 	t = books_since(&now, &a->taken);
-	/* By intervals: a sample that comes a little late must not make the sum go back. */
-	t.missed = samples_missed(&t);
-	a->missed += t.missed;
 	add_lost_weight(a, &t);
 	resolver_end(a->resolver);
 	p->period = mean_period(a, &t);

@@ -25,8 +25,6 @@ struct agent_options {
 struct agent_totals {
 	struct collect_totals collect;
 	struct resolver_totals resolve;
-	uint64_t missed; /* expected by the events' own counts, but the program never ran; as of the
-			    last profile taken */
 };
 
 /* On failure `reason` holds one line: what, why, and what to do. */

@@ -56,7 +56,8 @@ int books_add(struct profile *p, const struct agent_totals *t)
 		uint64_t value;
 	} books[] = {
 		{ "expected", t->collect.expected_samples },
-		{ "missed", t->missed },
+		{ "missed", t->collect.missed },
+		{ "missed_idle", t->collect.missed_idle },
 		{ "lost_stacks", t->resolve.lost_stacks },
 		{ "unknown_processes", t->resolve.unknown_processes },
 		{ "lost_no_memory", t->resolve.no_memory },

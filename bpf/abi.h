@@ -314,7 +314,7 @@ struct sonde_count {
 struct sonde_totals {
 	__u64 received_weight;
 	__u64 overflow_weight; /* of OVERFLOW_TOTAL */
-	__u64 idle_weight;
+	__u64 idle_weight;     /* of the idle task, kept or not */
 	__u64 filtered_weight;
 	__u64 timed_runs; /* one run in SONDE_TIMED_RUNS measures itself: the kernel's own */
 	__u64 timed_ns;   /* statistics of BPF run time cost more than the answer is worth */

@@ -125,10 +125,12 @@ static __always_inline void on_cpu(struct walk_state *s, struct bpf_perf_event_d
 	}
 	s->tgid = pid_tgid >> 32;
 	s->tid = (__u32)pid_tgid;
-	if (s->tid == 0 && !settings.keep_idle) {
-		count_one(half, SONDE_COUNT_IDLE);
+	if (s->tid == 0) {
 		totals_add(half, 0, 0, ctx->sample_period, 0);
-		return;
+		if (!settings.keep_idle) {
+			count_one(half, SONDE_COUNT_IDLE);
+			return;
+		}
 	}
 	if (!target_matches(s, task)) {
 		count_one(half, SONDE_COUNT_FILTERED);

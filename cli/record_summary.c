@@ -33,8 +33,10 @@ static void show_samples(const struct agent_totals *t)
 
 	line("expected", t->collect.expected_samples, t->collect.expected_samples,
 	     "by the perf events' own counts");
-	line("missed", t->missed, t->collect.expected_samples,
-	     "never ran: a CPU fell idle, throttling, or another BPF program on the CPU");
+	line("missed", t->collect.missed, t->collect.expected_samples,
+	     "never ran: throttling, or another BPF program on the CPU");
+	line("missed idle", t->collect.missed_idle, t->collect.expected_samples,
+	     "never ran, but the CPU was idle");
 	show_counters(t, SONDE_COUNT_RECEIVED, SONDE_COUNT_NO_STATE);
 	line("no memory", t->resolve.no_memory, received, "samples lost: over the profile's bound");
 	line("stack lost", t->resolve.lost_stacks, received, "samples whose stack record was missing");

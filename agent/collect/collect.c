@@ -17,7 +17,11 @@
 #include "base/parse.h"
 #include "base/proc.h"
 
-enum { VERIFIER_LOG_BYTES = 256 << 10, VERIFIER_TAIL_LINES = 6, MAX_PROGRAMS = 8 };
+enum {
+	VERIFIER_LOG_BYTES = 256 << 10,
+	VERIFIER_TAIL_LINES = 6,
+	MAX_PROGRAMS = 8,
+};
 
 /* Of each program, when a load is repeated to learn the cause. */
 struct verifier_logs {
@@ -225,10 +229,8 @@ static int open_rest(struct collect *c, char *reason, size_t reason_size)
 {
 	int err = make_barrier(c);
 
-	if (!err) {
-		c->possible_cpus = libbpf_num_possible_cpus();
-		err = c->possible_cpus < 0 ? c->possible_cpus : 0;
-	}
+	if (!err)
+		err = cpu_books_open(c);
 	if (!err) {
 		c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.ring), drain_record, c, NULL);
 		err = c->ring ? 0 : -errno;
@@ -275,6 +277,7 @@ void collect_close(struct collect *c)
 		return;
 	perf_events_close(c->perf);
 	ring_buffer__free(c->ring);
+	cpu_books_close(c);
 	unwind_tables_fini(&c->tables);
 	if (c->rows_mapped)
 		munmap(c->tables.maps.rows, c->rows_mapped);
@@ -288,6 +291,7 @@ void collect_close(struct collect *c)
 
 int collect_start(struct collect *c)
 {
+	cpu_books_start(c);
 	return perf_events_enable(c->perf);
 }
 

@@ -45,10 +45,13 @@ struct collect_totals {
 	uint64_t counters[SONDE_COUNTER_COUNT]; /* by enum sonde_counter, over all CPUs */
 	uint64_t received_weight;  /* ns or cycles */
 	uint64_t overflow_weight;  /* of OVERFLOW_TOTAL */
-	uint64_t idle_weight;
+	uint64_t idle_weight;      /* of the idle task, kept or not */
 	uint64_t filtered_weight;
 	uint64_t event_value;      /* what the perf events counted themselves, same unit */
-	uint64_t expected_samples; /* by running time (cpu-clock) or event_value (hardware) */
+	uint64_t expected_samples; /* by running time (cpu-clock) or event_value (hardware);
+				      = received + missed + missed_idle */
+	uint64_t missed;           /* the kernel never ran the program for them */
+	uint64_t missed_idle;      /* the same, but the CPU was idle: nothing is lost with them */
 	uint64_t bpf_ns;           /* run time of the programs, extrapolated from one run in 64 */
 	uint64_t enabled_ns, running_ns;
 	uint64_t bad_records;      /* refused by event_decode */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What collect.c (load, attach, stop) and drain.c (read) share. */
+/* What collect.c (load, attach, stop), drain.c (read) and cpu_books.c (reconcile) share. */
 #ifndef AGENT_COLLECT_COLLECT_PRIVATE_H
 #define AGENT_COLLECT_COLLECT_PRIVATE_H
 
@@ -8,12 +8,19 @@
 
 #include "agent/collect/collect.h"
 #include "agent/collect/perf_events.h"
+#include "agent/collect/reconcile.h"
 #include "sonde.skel.h"
 
 /* What the programs have counted while a half was the active one, since the start. */
 struct half_books {
 	uint64_t counters[SONDE_COUNTER_COUNT];
 	struct sonde_totals weights;
+};
+
+/* Of one CPU in both halves, when they were last retired. */
+struct cpu_counts {
+	uint64_t received[2];
+	uint64_t idle_weight[2];
 };
 
 struct collect {
@@ -27,12 +34,24 @@ struct collect {
 	struct unwind_tables tables;
 	size_t rows_mapped;   /* bytes of tables.maps.rows */
 	int possible_cpus;    /* per-CPU values have this many elements */
+	int *cpu_numbers;     /* of each such element */
 	uint64_t bad_records;
 	uint64_t drain_errors;
 	uint64_t drains, drain_ns, entries;
 	struct half_books books[2]; /* of each half, when it was last retired */
 	struct perf_totals perf_totals; /* at the last flip */
+	struct cpu_counts *cpu_counts;  /* these by CPU number, reconcile.cpu_count of each */
+	uint64_t *cpu_expected;         /* at the last flip */
+	uint64_t *cpu_idle_ns;          /* at the last flip */
+	struct reconcile reconcile;
 };
+
+/* cpu_books.c: set up; the moment of the start; before a half is flipped; after its books closed. */
+int cpu_books_open(struct collect *c);
+void cpu_books_close(struct collect *c);
+void cpu_books_start(struct collect *c);
+void cpu_books_read(struct collect *c);
+void cpu_books_reconcile(struct collect *c);
 
 /* Ring buffer callback. */
 int drain_record(void *context, void *bytes, size_t size);

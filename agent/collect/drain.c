@@ -108,7 +108,7 @@ static void handle_overflow(struct collect *c, const void *key, const struct son
 	c->handler.overflow(c->handler.context, key, count);
 }
 
-/* Adds up the per-CPU counters of a slot. */
+/* Adds up the per-CPU counters of a slot; of a half also keeps what reconciling needs by CPU. */
 static void sum_counters(struct collect *c, __u32 slot, uint64_t *sums)
 {
 	struct sonde_counters *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
@@ -117,6 +117,9 @@ static void sum_counters(struct collect *c, __u32 slot, uint64_t *sums)
 		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
 			for (int i = 0; i < SONDE_COUNTER_COUNT; i++)
 				sums[i] += per_cpu[cpu].n[i];
+			if (slot != SONDE_SLOT_TRACEPOINT)
+				c->cpu_counts[c->cpu_numbers[cpu]].received[slot] =
+					per_cpu[cpu].n[SONDE_COUNT_RECEIVED];
 		}
 	}
 	free(per_cpu);
@@ -137,8 +140,11 @@ static void sum_weights(struct collect *c, __u32 half, struct sonde_totals *sums
 	struct sonde_totals *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
 
 	if (per_cpu && !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.totals), &half, per_cpu)) {
-		for (int cpu = 0; cpu < c->possible_cpus; cpu++)
+		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
 			add_weights(sums, &per_cpu[cpu]);
+			c->cpu_counts[c->cpu_numbers[cpu]].idle_weight[half] =
+				per_cpu[cpu].idle_weight;
+		}
 	}
 	free(per_cpu);
 }
@@ -162,10 +168,12 @@ static int drain(struct collect *c)
 
 	perf_events_follow(c->perf);
 	perf_events_totals(c->perf, &c->perf_totals);
+	cpu_books_read(c);
 	c->skel->bss->active_half = !half;
 	err = wait_for_programs(c);
 	if (!err) {
 		close_books(c, half);
+		cpu_books_reconcile(c);
 		unwind_tables_reclaim(&c->tables);
 	}
 	if (!err)
@@ -206,21 +214,13 @@ void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id)
 		bpf_map_delete_elem(bpf_map__fd(c->skel->maps.exec_files), &id);
 }
 
-/* Cycles that no sample stands for, in samples of the mean period, come on top. */
-static uint64_t expected_hardware(const struct collect_totals *t)
-{
-	uint64_t received = t->counters[SONDE_COUNT_RECEIVED];
-	double mean = received ? (double)t->received_weight / (double)received : 0;
-
-	if (mean < 1 || t->event_value <= t->received_weight)
-		return received;
-	return received + (uint64_t)((double)(t->event_value - t->received_weight) / mean);
-}
-
 void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 {
 	struct collect_totals t = {
 		.event_value = c->perf_totals.value,
+		.expected_samples = c->reconcile.expected,
+		.missed = c->reconcile.missed,
+		.missed_idle = c->reconcile.missed_idle,
 		.enabled_ns = c->perf_totals.enabled_ns,
 		.running_ns = c->perf_totals.running_ns,
 		.bad_records = c->bad_records,
@@ -249,7 +249,5 @@ void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 	if (weights.timed_runs)
 		t.bpf_ns = (uint64_t)((double)weights.timed_ns / (double)weights.timed_runs *
 				      (double)t.counters[SONDE_COUNT_RECEIVED]);
-	t.expected_samples = perf_events_is_hardware(c->perf) ? expected_hardware(&t)
-							      : c->perf_totals.expected;
 	*ret_totals = t;
 }

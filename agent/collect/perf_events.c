@@ -27,6 +27,7 @@ struct perf_events {
 	struct perf_events_options options;
 	struct perf_event_attr attr;
 	struct perf_totals retired; /* of closed events */
+	uint64_t *retired_expected; /* of closed events, by CPU: samples */
 	struct cpu_event *events;
 	size_t count;
 	int prog_fd;
@@ -112,23 +113,31 @@ static int cpu_add(struct perf_events *e, int cpu)
 	return 0;
 }
 
-static void add_value(const struct perf_events *e, struct perf_totals *totals, int fd)
+static void add_value(struct perf_totals *totals, int fd)
 {
 	struct read_format now;
 
 	if (read(fd, &now, sizeof(now)) != sizeof(now))
 		return;
 	totals->value += now.value;
-	/* Not by the value: a throttled cpu-clock stands still, its running time does not. */
-	if (!perf_events_is_hardware(e))
-		totals->expected += now.running / (NSEC_PER_SEC / perf_events_frequency(e));
 	totals->enabled_ns += now.enabled;
 	totals->running_ns += now.running;
 }
 
+/* Not by the value: a throttled cpu-clock stands still, its running time does not. */
+static uint64_t expected_of(const struct perf_events *e, int fd)
+{
+	struct read_format now;
+
+	if (perf_events_is_hardware(e) || read(fd, &now, sizeof(now)) != sizeof(now))
+		return 0;
+	return now.running / (NSEC_PER_SEC / perf_events_frequency(e));
+}
+
 static void cpu_remove(struct perf_events *e, size_t i)
 {
-	add_value(e, &e->retired, e->events[i].fd);
+	add_value(&e->retired, e->events[i].fd);
+	e->retired_expected[e->events[i].cpu] += expected_of(e, e->events[i].fd);
 	close(e->events[i].fd);
 	e->events[i] = e->events[--e->count];
 }
@@ -194,9 +203,11 @@ int perf_events_open(const struct perf_events_options *options, int prog_fd,
 	uint32_t limit;
 	int err = -ENOMEM;
 
-	if (e)
+	if (e) {
 		e->events = calloc(MAX_CPUS, sizeof(*e->events));
-	if (!e || !e->events) {
+		e->retired_expected = calloc(MAX_CPUS, sizeof(*e->retired_expected));
+	}
+	if (!e || !e->events || !e->retired_expected) {
 		snprintf(reason, reason_size, "out of memory");
 		goto out;
 	}
@@ -222,6 +233,7 @@ void perf_events_close(struct perf_events *e)
 	for (size_t i = 0; i < e->count; i++)
 		close(e->events[i].fd);
 	free(e->events);
+	free(e->retired_expected);
 	free(e);
 }
 
@@ -299,7 +311,17 @@ void perf_events_totals(struct perf_events *e, struct perf_totals *ret_totals)
 {
 	*ret_totals = e->retired;
 	for (size_t i = 0; i < e->count; i++)
-		add_value(e, ret_totals, e->events[i].fd);
+		add_value(ret_totals, e->events[i].fd);
+}
+
+void perf_events_expected(struct perf_events *e, uint64_t *expected, size_t cpu_count)
+{
+	for (size_t cpu = 0; cpu < cpu_count; cpu++)
+		expected[cpu] = cpu < MAX_CPUS ? e->retired_expected[cpu] : 0;
+	for (size_t i = 0; i < e->count; i++) {
+		if ((size_t)e->events[i].cpu < cpu_count)
+			expected[e->events[i].cpu] += expected_of(e, e->events[i].fd);
+	}
 }
 
 void perf_events_set_frequency(struct perf_events *e, uint32_t hz)

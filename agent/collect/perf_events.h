@@ -15,7 +15,6 @@ struct perf_events;
 /* What the events themselves say has happened, over their whole life. */
 struct perf_totals {
 	uint64_t value;      /* ns for cpu-clock, cycles for hardware; closed CPUs included */
-	uint64_t expected;   /* running time in samples at the frequency of then; cpu-clock only */
 	uint64_t enabled_ns; /* sum over CPUs */
 	uint64_t running_ns; /* less than enabled_ns: the counter was shared (multiplexing) */
 };
@@ -48,6 +47,12 @@ void perf_events_set_frequency(struct perf_events *e, uint32_t hz);
 void perf_events_follow(struct perf_events *e);
 
 void perf_events_totals(struct perf_events *e, struct perf_totals *ret_totals);
+
+/*
+ * The running time of each CPU's events in samples, at the frequencies of then, into
+ * expected[0..cpu_count-1]: cpu-clock only.
+ */
+void perf_events_expected(struct perf_events *e, uint64_t *expected, size_t cpu_count);
 
 bool perf_events_is_hardware(const struct perf_events *e);
 uint32_t perf_events_frequency(const struct perf_events *e); /* in force, in Hz */

@@ -106,10 +106,12 @@ static void test_idle(void **state)
 	assert_int_equal(counter(SONDE_COUNT_IDLE), 1);
 	assert_int_equal(all_totals()->idle_weight, LAB_PERIOD);
 	assert_int_equal(ring_count(SONDE_RECORD_PROCESS), 0);
+	check_weights();
 	host_settings()->keep_idle = 1;
 	lab_sample_kernel(&p);
 	assert_int_equal(counter(SONDE_COUNT_KEPT), 1);
-	check_weights();
+	assert_int_equal(all_totals()->idle_weight, 2 * LAB_PERIOD);
+	lab_check_books();
 }
 
 static void test_full_counts_go_to_the_cgroup(void **state)

@@ -25,7 +25,7 @@ LABEL_COMM, LABEL_THREAD, LABEL_CGROUP, LABEL_PID = "comm", "thread", "cgroup", 
 TYPE_SAMPLES, TYPE_CPU = "samples", "cpu"
 COMMENT = re.compile(r"^sonde\.([^=]+)=(.*)$")
 # Never reached the profile. All other counters tell of samples that are in it, shortened or not.
-LOST = ("missed", "no_state", "lost_no_memory")
+LOST = ("missed", "missed_idle", "no_state", "lost_no_memory")
 NOT_KEPT = ("idle", "filtered")
 UNNAMED_PREFIX = "frames["
 SENT = re.compile(r"\((\d+) stacks, (\d+) files")  # in the summary: what crossed to user space

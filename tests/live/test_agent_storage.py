@@ -211,7 +211,8 @@ def suspended():
         equal(agent.page("healthz"), "ok\n", "/healthz")
         equal(agent.stop()[0], 0, "exit status")
     expected, received = got["sonde_samples_expected_total"], got["sonde_samples_total[received]"]
-    lost = got["sonde_samples_missed_total"] + got["sonde_samples_total[no_state]"]
+    lost = (got["sonde_samples_missed_total"] + got["sonde_samples_missed_idle_total"] +
+            got["sonde_samples_total[no_state]"])
     note(f"expected {expected:.0f}, received {received:.0f}, counted as lost {lost:.0f}; longest "
          f"stall {got['sonde_loop_longest_stall_seconds']:.2f} s, "
          f"late {got['sonde_collections_late_total']:.0f}")
