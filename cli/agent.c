@@ -36,7 +36,7 @@ const struct option_row agent_rows[] = {
 	{ "max-size", 0, OPTION_NUMBER, "MIB", "1024", 1, 1e9, FIELD(max_size_mib),
 	  "cap of all profiles; the oldest go first" },
 	{ "max-age", 0, OPTION_DURATION, "TIME", "30d", 0, 0, FIELD(max_age_ns),
-	  "profiles older than this go" },
+	  "profiles older than this go; a time without any counts an hour at most" },
 	{ "listen", 0, OPTION_TEXT, "ADDRESS", "127.0.0.1:9464", 0, 0, FIELD(listen),
 	  "address of /metrics and /healthz; off for none" },
 	{ "cpu-budget", 0, OPTION_REAL, "PERCENT", "1", 0, 100, FIELD(cpu_budget),

@@ -216,11 +216,13 @@ static int add(struct store *s, const struct profile *p, const char *type)
 		return err;
 	buf_init(&bytes, MAX_FILE);
 	choose_variant(s, p->time_ns, &name);
+	store_facts_of(p, &facts);
 	err = encode(p, &bytes);
+	if (!err)
+		err = store_facts_stamp(&bytes, &facts);
 	if (!err)
 		err = write_file(s, &name, &bytes);
 	if (!err) {
-		store_facts_of(p, &facts);
 		facts.bytes = bytes.len;
 		s->totals.written_bytes += bytes.len;
 		err = store_index_put(s, &name, (int64_t)(clock_realtime() / NSEC_PER_SEC),

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the catalogue keeps of a profile; see store_files.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/store/store_files.h"
 #include "base/buf.h"
@@ -47,6 +50,114 @@ static void note_comment(struct store_facts *facts, const char *text, size_t len
 		facts->labels[have++] = '\n';
 	memcpy(facts->labels + have, text, len);
 }
+
+/* ---- in the header of a gzip file ---- */
+
+/*
+ * An extra field (RFC 1952) with one subfield "So": version, start, end (both int64, little
+ * endian), host and labels, each ended by a NUL.
+ */
+enum {
+	GZIP_HEAD = 10,
+	GZIP_FLAGS = 3,
+	GZIP_FLAG_EXTRA = 4,
+	SUBFIELD_HEAD = 4,
+	STAMP_VERSION = 1,
+	STAMP_NUMBERS = 17,
+	MAX_STAMP = STAMP_NUMBERS + sizeof(((struct store_facts *)0)->host) +
+		    sizeof(((struct store_facts *)0)->labels),
+	MAX_STAMPED_HEAD = GZIP_HEAD + 2 + SUBFIELD_HEAD + MAX_STAMP,
+};
+
+static void put_le(uint8_t *to, uint64_t value, int bytes)
+{
+	for (int i = 0; i < bytes; i++)
+		to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t get_le(const uint8_t *from, int bytes)
+{
+	uint64_t value = 0;
+
+	for (int i = bytes; i-- > 0;)
+		value = value << 8 | from[i];
+	return value;
+}
+
+int store_facts_stamp(struct buf *gz, const struct store_facts *facts)
+{
+	size_t host = strlen(facts->host) + 1, labels = strlen(facts->labels) + 1;
+	size_t data = STAMP_NUMBERS + host + labels, more = 2 + SUBFIELD_HEAD + data;
+	size_t rest = gz->len - GZIP_HEAD;
+	uint8_t *p;
+
+	/* Only what we compressed ourselves: a head without any optional field. */
+	if (gz->len < GZIP_HEAD || gz->data[GZIP_FLAGS])
+		return -EINVAL;
+	if (!buf_reserve(gz, more))
+		return buf_error(gz);
+	p = gz->data + GZIP_HEAD;
+	memmove(p + more, p, rest);
+	gz->len += more;
+	gz->data[GZIP_FLAGS] = GZIP_FLAG_EXTRA;
+	put_le(p, SUBFIELD_HEAD + data, 2);
+	p[2] = 'S';
+	p[3] = 'o';
+	put_le(p + 4, data, 2);
+	p += 2 + SUBFIELD_HEAD;
+	p[0] = STAMP_VERSION;
+	put_le(p + 1, (uint64_t)facts->start_ns, 8);
+	put_le(p + 9, (uint64_t)facts->end_ns, 8);
+	memcpy(p + STAMP_NUMBERS, facts->host, host);
+	memcpy(p + STAMP_NUMBERS + host, facts->labels, labels);
+	return 0;
+}
+
+static bool lines_are_clean(const char *text)
+{
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (!text_is_clean(text, len))
+			return false;
+	}
+	return true;
+}
+
+/* A text of the stamp, with its NUL: the byte behind it, or NULL. */
+static const uint8_t *take_text(const uint8_t *p, const uint8_t *end, char *text, size_t size)
+{
+	const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
+
+	if (!nul || (size_t)(nul - p) >= size || !lines_are_clean((const char *)p))
+		return NULL;
+	memcpy(text, p, (size_t)(nul - p) + 1);
+	return nul + 1;
+}
+
+static int parse_stamp(const uint8_t *head, size_t len, struct store_facts *facts)
+{
+	const uint8_t *p = head + GZIP_HEAD + 2 + SUBFIELD_HEAD, *end;
+	size_t data;
+
+	if (len < GZIP_HEAD + 2 + SUBFIELD_HEAD + STAMP_NUMBERS || head[0] != 0x1f ||
+	    head[1] != 0x8b || head[GZIP_FLAGS] != GZIP_FLAG_EXTRA ||
+	    memcmp(head + GZIP_HEAD + 2, "So", 2) != 0)
+		return -EBADMSG;
+	data = get_le(p - 2, 2);
+	if (data < STAMP_NUMBERS || data > len - (size_t)(p - head) || p[0] != STAMP_VERSION ||
+	    get_le(head + GZIP_HEAD, 2) != SUBFIELD_HEAD + data)
+		return -EBADMSG;
+	end = p + data;
+	facts->start_ns = (int64_t)get_le(p + 1, 8);
+	facts->end_ns = (int64_t)get_le(p + 9, 8);
+	if (facts->end_ns < facts->start_ns)
+		return -EBADMSG;
+	p = take_text(p + STAMP_NUMBERS, end, facts->host, sizeof(facts->host));
+	p = p ? take_text(p, end, facts->labels, sizeof(facts->labels)) : NULL;
+	return p == end ? 0 : -EBADMSG;
+}
+
+/* ---- from the content ---- */
 
 static int64_t end_of(int64_t start_ns, int64_t duration_ns)
 {
@@ -129,6 +240,27 @@ static int read_plain(const char *path, struct buf *plain, uint64_t *ret_bytes)
 	return err;
 }
 
+static int read_stamp(const char *path, struct store_facts *ret_facts)
+{
+	struct store_facts facts = { 0 };
+	uint8_t head[MAX_STAMPED_HEAD];
+	int err = -EBADMSG, fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = read(fd, head, sizeof(head));
+	if (len > 0 && fstat(fd, &st) == 0)
+		err = parse_stamp(head, (size_t)len, &facts);
+	close(fd);
+	if (err)
+		return err;
+	facts.bytes = (uint64_t)st.st_size;
+	*ret_facts = facts;
+	return 0;
+}
+
 int store_facts_read(const char *path, struct store_facts *ret_facts)
 {
 	struct store_facts facts = { 0 };
@@ -137,6 +269,8 @@ int store_facts_read(const char *path, struct store_facts *ret_facts)
 	struct buf plain;
 	int err;
 
+	if (read_stamp(path, ret_facts) == 0)
+		return 0;
 	buf_init(&plain, MAX_PLAIN);
 	err = read_plain(path, &plain, &facts.bytes);
 	all = (struct wire_reader){ plain.data, plain.data + plain.len };

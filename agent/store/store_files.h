@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "proto/profile.h"
 
 enum { STORE_TYPE_MAX = 32, STORE_DAY_MAX = 16, STORE_NAME_MAX = 80 };
@@ -60,8 +61,14 @@ struct store_facts {
 void store_facts_of(const struct profile *p, struct store_facts *ret_facts);
 
 /*
- * The facts of a file without making a profile of it: a millisecond instead of ten. 0,
- * -EBADMSG or -errno.
+ * Writes the facts into the header of a gzip file in `gz` (an extra field, which all readers
+ * skip), so that store_facts_read needs the first bytes of the file only. 0 or -errno.
+ */
+int store_facts_stamp(struct buf *gz, const struct store_facts *facts);
+
+/*
+ * The facts of a file: from its header, else (another program's file) from its content, which
+ * costs a millisecond. 0, -EBADMSG or -errno.
  */
 int store_facts_read(const char *path, struct store_facts *ret_facts);
 

@@ -10,7 +10,10 @@
 #include "agent/store/store_private.h"
 #include "base/clock.h"
 
-enum { MAX_FILES = 1 << 18 }; /* half a year of minutes; 16 MB of index */
+enum {
+	MAX_FILES = 1 << 18, /* half a year of minutes; 16 MB of index */
+	LEAST_GAP_S = 3600,
+};
 
 void store_path(const struct store *s, const struct store_name *name, char path[])
 {
@@ -199,12 +202,36 @@ void store_catalogue_sync(struct store *s)
 
 /* ---- caps ---- */
 
-/* The counter of the cap that the file is over, or NULL. */
-static uint64_t *why_drop(struct store *s, const struct store_file *f, int64_t now_s)
+/*
+ * The clock may be wrong: set forward by a year it would make every file too old. So a file also
+ * needs that much recorded time behind it, in which a hole between two files counts as an hour
+ * (two windows, if they are longer) at most. No step of the clock deletes more than that of
+ * profiles; the price is that a time in which no agent ran lengthens the life of what was there
+ * before.
+ */
+static int64_t counted_gap(const struct store *s, int64_t older_s, int64_t newer_s)
 {
-	int64_t age_s = now_s - age_key(f);
+	int64_t gap = newer_s - older_s;
 
-	if (s->max_age_ns && age_s > 0 && (uint64_t)age_s > s->max_age_ns / NSEC_PER_SEC)
+	return gap < 0 ? 0 : gap < s->longest_gap_s ? gap : s->longest_gap_s;
+}
+
+static int64_t recorded_time(const struct store *s)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 1; i < s->count; i++)
+		sum += counted_gap(s, age_key(&s->files[i - 1]), age_key(&s->files[i]));
+	return sum;
+}
+
+/* The counter of the cap that the file is over, or NULL. */
+static uint64_t *why_drop(struct store *s, const struct store_file *f, int64_t now_s,
+			  int64_t recorded_s)
+{
+	int64_t max_s = (int64_t)(s->max_age_ns / NSEC_PER_SEC);
+
+	if (max_s && now_s - age_key(f) > max_s && recorded_s > max_s)
 		return &s->totals.dropped_age;
 	if ((s->max_bytes && s->totals.bytes > s->max_bytes) || s->totals.profiles > MAX_FILES)
 		return &s->totals.dropped_size;
@@ -228,13 +255,17 @@ static bool delete_file(const struct store *s, const struct store_name *name)
 static int drop_over_caps(struct store *s, const struct store_name *fresh)
 {
 	int64_t now_s = (int64_t)(clock_realtime() / NSEC_PER_SEC);
+	int64_t recorded_s = recorded_time(s), last_key = s->count ? age_key(&s->files[0]) : 0;
 	size_t kept = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct store_file *f = &s->files[i];
-		uint64_t *counter = same_name(&f->name, fresh) ? NULL : why_drop(s, f, now_s);
+		uint64_t *counter;
 
+		recorded_s -= counted_gap(s, last_key, age_key(f));
+		last_key = age_key(f);
+		counter = same_name(&f->name, fresh) ? NULL : why_drop(s, f, now_s, recorded_s);
 		if (!counter || !delete_file(s, &f->name)) {
 			s->files[kept++] = *f;
 			continue;
@@ -251,8 +282,10 @@ static int drop_over_caps(struct store *s, const struct store_name *fresh)
 
 void store_settle(struct store *s, const struct store_name *fresh, const struct store_facts *facts)
 {
+	int64_t two_windows_s = (facts->end_ns - facts->start_ns) / (int64_t)NSEC_PER_SEC * 2;
 	int err = 0;
 
+	s->longest_gap_s = two_windows_s > LEAST_GAP_S ? two_windows_s : LEAST_GAP_S;
 	if (s->catalogue_behind)
 		store_catalogue_sync(s);
 	if (s->catalogue) {

@@ -19,6 +19,7 @@ struct store {
 	char *dir, *profiles_dir, *catalogue_path, *lock_path;
 	int lock_fd;
 	uint64_t max_bytes, max_age_ns;
+	int64_t longest_gap_s; /* that counts as recorded time, by the last window's length */
 
 	/* Oldest first, by the later of start and mtime: setting the clock makes none too old. */
 	struct store_file *files;

@@ -194,19 +194,51 @@ static void the_age_cap_drops_the_old(void **state)
 
 	lab_make_dir(dir);
 	s = open_store(dir, 0, 0);
-	for (int i = 0; i < 4; i++)
-		add(s, now_s - 40 * 3600 + i * 60, 1);
+	for (int hours = 40; hours > 0; hours--)
+		add(s, now_s - hours * 3600, 1);
 	store_close(s);
 	make_old(dir, 40);
 	s = open_store(dir, 0, 48 * 3600 * NSEC_PER_SEC);
 	assert_int_equal(add(s, now_s - 60, 1), 0);
-	assert_int_equal(totals_of(s).profiles, 5);
-	store_set_caps(s, 0, 24 * 3600 * NSEC_PER_SEC);
+	assert_int_equal(totals_of(s).profiles, 41);
+	store_set_caps(s, 0, (24 * 3600 + 1800) * NSEC_PER_SEC);
 	assert_int_equal(add(s, now_s, 1), 0);
-	assert_int_equal(totals_of(s).profiles, 2);
-	assert_int_equal(totals_of(s).dropped_age, 4);
-	assert_int_equal(count_all(dir), 2);
-	assert_int_equal(rows(dir), 2);
+	assert_int_equal(totals_of(s).dropped_age, 16);
+	assert_int_equal(totals_of(s).profiles, 26);
+	assert_int_equal(count_all(dir), 26);
+	assert_int_equal(rows(dir), 26);
+	store_close(s);
+	lab_remove_dir(dir);
+}
+
+/*
+ * The clock stands a year ahead, or nothing ran for a year: a hole counts as an hour. What
+ * was there goes once a day of profiles has come after it.
+ */
+static void a_step_of_the_clock_drops_nothing(void **state)
+{
+	int64_t now_s = (int64_t)(clock_realtime() / NSEC_PER_SEC), old_s = now_s - 365 * 86400;
+	struct store *s;
+	char dir[64];
+
+	lab_make_dir(dir);
+	s = open_store(dir, 0, 0);
+	for (int i = 0; i < 60; i++)
+		add(s, old_s + i * 60, 1);
+	store_close(s);
+	make_old(dir, 366 * 24);
+	s = open_store(dir, 0, 86400 * NSEC_PER_SEC);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(add(s, now_s - 23 * 3600 + i * 60, 1), 0);
+	assert_int_equal(totals_of(s).dropped_age, 0);
+	assert_int_equal(totals_of(s).profiles, 63);
+	store_close(s);
+	lab_run("find %s/profiles -name '*.gz' -newermt '2 days ago' -exec "
+		"touch -d '23 hours ago' {} +", dir);
+	s = open_store(dir, 0, 86400 * NSEC_PER_SEC);
+	for (int hours = 22; hours >= 0; hours--)
+		assert_int_equal(add(s, now_s - hours * 3600, 1), 0);
+	assert_int_equal(totals_of(s).dropped_age, 0);
 	store_close(s);
 	lab_remove_dir(dir);
 }
@@ -236,9 +268,8 @@ static void a_clock_that_was_set_breaks_nothing(void **state)
 	make_old(dir, 20);
 	s = open_store(dir, 0, 12 * 3600 * NSEC_PER_SEC);
 	assert_int_equal(add(s, 1, 1), 0); /* the clock starts in 1970 */
-	assert_int_equal(totals_of(s).dropped_age,
-			 2); /* yesterday's; the others start today or later */
-	assert_int_equal(totals_of(s).profiles, 4);
+	assert_int_equal(totals_of(s).dropped_age, 0); /* hardly anything came after them */
+	assert_int_equal(totals_of(s).profiles, 6);
 	assert_int_equal(count_range(dir, 1, 2, NULL), 1);
 	store_close(s);
 	lab_remove_dir(dir);
@@ -255,6 +286,7 @@ int main(void)
 		cmocka_unit_test(one_writer_at_a_time),
 		cmocka_unit_test(the_size_cap_drops_the_oldest),
 		cmocka_unit_test(the_age_cap_drops_the_old),
+		cmocka_unit_test(a_step_of_the_clock_drops_nothing),
 		cmocka_unit_test(a_clock_that_was_set_breaks_nothing),
 	};
 
