@@ -35,6 +35,16 @@ struct health_roots {
 /* Runs all checks in table order. Returns how many findings were written (<= max). */
 size_t health_check(const struct health_roots *roots, struct health_finding *findings, size_t max);
 
+/* Whose numbers of processes are ours, and those of /proc: the kernel records the first's. */
+enum pid_namespace {
+	PID_NAMESPACE_FIRST,
+	PID_NAMESPACE_FIRST_PROC, /* ours is another, but /proc shows the first */
+	PID_NAMESPACE_OTHER,
+	PID_NAMESPACE_UNKNOWN,
+};
+
+enum pid_namespace health_find_pid_namespace(const char *proc_root);
+
 const char *health_status_name(enum health_status status);
 
 #endif

@@ -92,12 +92,15 @@ void health_kernel_names(const struct health_world *w, struct health_finding *f,
 			   err == -ENOENT ? "run a kernel with CONFIG_KALLSYMS=y"
 					  : "make it readable",
 			   "%s/kallsyms: %s", w->roots.proc, strerror(-err));
+	else if (!shows && restrict_level != 2 && !health_has_privilege(w, PRIVILEGE_SYSLOG))
+		/* The missing capability has a line of its own: one cause, one warning. */
+		health_bad(f, HEALTH_NOTE, "names of kernel functions",
+			   "run as root, or with CAP_SYSLOG", "hidden without CAP_SYSLOG");
 	else if (shows)
 		health_ok(f, "kallsyms shows addresses (kptr_restrict = %d)", (int)restrict_level);
 	else
 		health_bad(f, HEALTH_WARN, "names of kernel functions",
-			   restrict_level == 2 ? "sysctl kernel.kptr_restrict=1"
-					       : "run as root, or with CAP_SYSLOG",
+			   "sysctl kernel.kptr_restrict=1",
 			   "kallsyms hides addresses (kptr_restrict = %d)", (int)restrict_level);
 }
 
@@ -182,28 +185,46 @@ void health_memlock(const struct health_world *w, struct health_finding *f, int 
 			   "%" PRIu64 " KiB", limit[1] / 1024);
 }
 
-void health_pid_namespace(const struct health_world *w, struct health_finding *f, int argument)
+enum pid_namespace health_find_pid_namespace(const char *proc_root)
 {
 	static const char first[] = "pid:[4026531836]"; /* PROC_PID_INIT_INO of the kernel */
-	char path[512], link[64];
-	ssize_t n;
+	char path[512], own[64] = "", of_proc[64] = "";
 
-	snprintf(path, sizeof(path), "%s/self/ns/pid", w->roots.proc);
-	n = readlink(path, link, sizeof(link) - 1);
-	if (n < 0) {
-		health_bad(f, HEALTH_NOTE, "not known", "mount /proc", "%s: %s", path,
-			   strerror(errno));
+	snprintf(path, sizeof(path), "%s/self/ns/pid", proc_root);
+	if (readlink(path, own, sizeof(own) - 1) < 0)
+		return PID_NAMESPACE_UNKNOWN;
+	if (strcmp(own, first) == 0)
+		return PID_NAMESPACE_FIRST;
+	/* A /proc of the host may be mounted in the namespace of a container. */
+	snprintf(path, sizeof(path), "%s/1/ns/pid", proc_root);
+	if (readlink(path, of_proc, sizeof(of_proc) - 1) >= 0 && strcmp(of_proc, first) == 0)
+		return PID_NAMESPACE_FIRST_PROC;
+	return PID_NAMESPACE_OTHER;
+}
+
+void health_pid_namespace(const struct health_world *w, struct health_finding *f, int argument)
+{
+	static const char cure[] = "run in the host's pid namespace (docker --pid=host, Kubernetes "
+				   "hostPID: true)";
+
+	switch (health_find_pid_namespace(w->roots.proc)) {
+	case PID_NAMESPACE_FIRST:
+		health_ok(f, "the host's");
+		return;
+	case PID_NAMESPACE_FIRST_PROC:
+		health_bad(f, HEALTH_NOTE, "recording by --pid, or of a command", cure,
+			   "not the host's, but /proc is");
+		return;
+	case PID_NAMESPACE_OTHER:
+		health_bad(f, HEALTH_WARN,
+			   "names that need /proc (JIT maps, deleted files, files in containers): "
+			   "the kernel tells process numbers of the host, and this /proc has others; "
+			   "recording by --pid, or of a command",
+			   cure, "not the host's");
+		return;
+	case PID_NAMESPACE_UNKNOWN:
+		health_bad(f, HEALTH_NOTE, "not known", "mount /proc",
+			   "%s/self/ns/pid cannot be read", w->roots.proc);
 		return;
 	}
-	link[n] = 0;
-	if (strcmp(link, first) == 0)
-		health_ok(f, "the host's");
-	else
-		health_bad(
-			f, HEALTH_WARN,
-			"names that need /proc: the kernel tells process numbers of the host, and "
-			"this /proc has others",
-			"run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: "
-			"true)",
-			"not the host's: %s", link);
 }

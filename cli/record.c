@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/health.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
@@ -64,6 +65,31 @@ static int check_options(struct record_options *o, char *reason, size_t size)
 			 o->output);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+/*
+ * The kernel side sees process numbers of the first pid namespace: those of another would pick
+ * the wrong process, or none.
+ */
+static int check_namespace(const struct record_options *o, char *reason, size_t size)
+{
+	enum pid_namespace kind = health_find_pid_namespace("/proc");
+
+	if (kind == PID_NAMESPACE_FIRST || kind == PID_NAMESPACE_UNKNOWN)
+		return 0;
+	if (o->pids || (o->command && !o->all_cpus)) {
+		snprintf(reason, size,
+			 "this is not the host's pid namespace, so processes cannot be chosen by "
+			 "number; use --all-cpus or --cgroup, or run with the host's (docker "
+			 "--pid=host, Kubernetes hostPID: true)");
+		return -EINVAL;
+	}
+	if (kind == PID_NAMESPACE_OTHER)
+		fprintf(stderr, "sonde record: this is not the host's pid namespace, and /proc has "
+				"other process numbers than the kernel tells: no names from JIT maps, "
+				"deleted files and files in containers; run with the host's (docker "
+				"--pid=host, Kubernetes hostPID: true)\n");
 	return 0;
 }
 
@@ -168,8 +194,10 @@ static int record(struct record_options *o)
 	struct output output = { .fd = -1 };
 	struct agent *agent = NULL;
 	char reason[REASON_BYTES] = "";
-	int status = 0, err = find_target(o, &target, &options, reason, sizeof(reason));
+	int status = 0, err = check_namespace(o, reason, sizeof(reason));
 
+	if (!err)
+		err = find_target(o, &target, &options, reason, sizeof(reason));
 	/* Before anything is recorded that could not be written. */
 	if (!err) {
 		err = output_open(o->output, &output);

@@ -86,7 +86,8 @@ def dropped():
         if cap in ("bpf", "perfmon"):
             refuses(f"CAP_{cap.upper()}", prefix)
         else:
-            works(prefix, [rf"^CAP_{cap.upper()}: missing; .*names"])
+            lines = works(prefix, [rf"^CAP_{cap.upper()}: missing; .*names"])
+            equal(len(lines), 1, f"lines {lines}")
 
 
 @test("no privileges at all: one line, exit 1 (K-03)")
@@ -141,6 +142,40 @@ def no_proc():
     problems = works(in_mounts("mount -t tmpfs none /proc"), promised=False)
     wrong = [p for p in problems if re.match(r"CAP_\w+: missing", p)]
     equal(wrong, [], "privileges that root has are said to be missing")
+
+
+@test("in another pid namespace: one line names it, and no process gets another's names (M-02)")
+def pid_namespace():
+    directory = next_dir()
+    prefix = ("unshare", "--pid", "--fork", "--mount-proc")
+    with lab.Workload(lab.wl("split"), "-n", str(os.cpu_count())) as load:
+        with Agent(directory, prefix=prefix, collect="0.5s", window="1s") as agent:
+            agent.wait_ready()
+            agent.wait_metric("sonde_windows_total", 1)
+            with open(f"/proc/{agent.pid}/task/{agent.pid}/children") as f:
+                os.kill(int(f.read()), signal.SIGTERM)
+            wait_for(lambda: not agent.running(), 10, "the end")
+            lines = [p for p in agent.problems() if p not in USUAL]
+    equal(len(lines), 1, f"lines {lines}")
+    check(re.search("^pid namespace: .*hostPID", lines[0]), lines[0])
+    mine = [s.labels.get("comm") for p in agentlab.stored(directory) for s in p.profile.samples
+            if s.labels.get("pid") == load.pid]
+    note(f"{len(mine)} stacks of the load, under its number on the host")
+    check(mine and set(mine) == {"split"}, f"the load's names: {set(mine)}")
+
+
+@test("sonde record in another pid namespace: the machine yes, a process by its number no (M-02)")
+def record_in_namespace():
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc", lab.SONDE, "record", "-q", "-o",
+              scratch.path("ns.pb.gz")]
+    for args, status in ((["-a", "-d", "0.3"], 0), (["-p", "1", "-d", "0.3"], 1),
+                         (["--", "true"], 1)):
+        p = subprocess.run([str(a) for a in [*prefix, *args]], capture_output=True, text=True,
+                           timeout=60)
+        note(p.stderr.strip())
+        equal(p.returncode, status, f"exit status of {args}")
+        equal(len(p.stderr.splitlines()), 1, "lines")
+        check("pid namespace" in p.stderr and "hostPID" in p.stderr, "what to do is not said")
 
 
 def config(text):

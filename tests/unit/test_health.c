@@ -122,7 +122,10 @@ static void test_lockdown(void **state)
 static void test_kernel_names(void **state)
 {
 	put(proc, "kallsyms", "0000000000000000 T _text\n0000000000000000 T b");
-	expect("kernel_names", HEALTH_WARN, "hides", "kernel functions", "CAP_SYSLOG");
+	expect("kernel_names", HEALTH_WARN, "hides", "kernel functions", "kptr_restrict=1");
+	put(proc, "self/status", "x\nCapEff:\t0000000000000000\n");
+	expect("kernel_names", HEALTH_NOTE, "CAP_SYSLOG", "kernel functions", "CAP_SYSLOG");
+	put(proc, "self/status", ALL_CAPS);
 	put(proc, "sys/kernel/kptr_restrict", "2\n");
 	expect("kernel_names", HEALTH_WARN, "kptr_restrict = 2", "", "kptr_restrict=1");
 	take_away(proc, "kallsyms");
@@ -186,9 +189,13 @@ static void test_limits(void **state)
 static void test_pid_namespace(void **state)
 {
 	put_link("self/ns/pid", "pid:[4026532201]");
-	expect("pid_namespace", HEALTH_WARN, "4026532201", "numbers of the host", "hostPID");
+	expect("pid_namespace", HEALTH_WARN, "not the host's", "numbers of the host", "hostPID");
+	put_link("1/ns/pid", "pid:[4026532201]");
+	expect("pid_namespace", HEALTH_WARN, "not the host's", "numbers of the host", "hostPID");
+	put_link("1/ns/pid", "pid:[4026531836]");
+	expect("pid_namespace", HEALTH_NOTE, "but /proc is", "--pid", "hostPID");
 	take_away(proc, "self/ns/pid");
-	expect("pid_namespace", HEALTH_NOTE, "No such file", "not known", "/proc");
+	expect("pid_namespace", HEALTH_NOTE, "cannot be read", "not known", "/proc");
 }
 
 /* No /proc and no /sys at all: still an answer for each check. */
