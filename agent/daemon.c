@@ -96,7 +96,8 @@ static void apply_level(struct daemon *d, const char *why)
 		agent_set_frequency(d->agent, hz);
 	snprintf(text, sizeof(text), "governor: %s: %s, %u Hz", why, level->name, hz);
 	agent_comment(d->agent, text);
-	log_info("%s", text);
+	/* A line for each rung: with short collections one site's limit would hide steps. */
+	log_write(&d->level_sites[d->governor.level], LOG_INFO, "%s", text);
 }
 
 static void govern(struct daemon *d)
@@ -122,8 +123,13 @@ static void on_collect(void *context)
 {
 	struct daemon *d = context;
 
-	if (d->measured && clock_monotonic() - d->measured > 2 * d->options.collect_ns)
+	nsec_t since = clock_monotonic() - d->measured;
+
+	if (d->measured && since > 2 * d->options.collect_ns) {
 		d->totals.late_collections++;
+		log_info("collection: %.1f s after the last one: overloaded, or suspended",
+			 (double)since / (double)NSEC_PER_SEC);
+	}
 	windows_collect(d, false);
 	govern(d);
 }

@@ -7,6 +7,7 @@
 #include "agent/daemon.h"
 #include "agent/governor.h"
 #include "agent/http.h"
+#include "agent/log.h"
 #include "agent/loop.h"
 #include "agent/store/journal.h"
 #include "agent/store/store.h"
@@ -25,6 +26,7 @@ struct daemon {
 	struct journal *journal;
 	struct http_server *http; /* NULL: no metrics page */
 	struct governor governor;
+	struct log_site level_sites[GOVERNOR_LEVELS];
 
 	uint64_t window;         /* number of the window in the making; 0: none yet */
 	struct profile *pending; /* collections that could not be journalled yet */

@@ -3,7 +3,7 @@
 #include "agent/governor.h"
 
 /* Off-CPU stacks and wakers will stand at the top once they exist. */
-static const struct governor_level ladder[] = {
+static const struct governor_level ladder[GOVERNOR_LEVELS] = {
 	{ .name = "full", .rate_divisor = 1 },
 	{ .name = "no new names", .no_new_names = true, .rate_divisor = 1 },
 	{ .name = "half rate", .no_new_names = true, .rate_divisor = 2 },
@@ -11,7 +11,7 @@ static const struct governor_level ladder[] = {
 	{ .name = "eighth rate", .no_new_names = true, .rate_divisor = 8 },
 };
 
-static const size_t LAST = sizeof(ladder) / sizeof(ladder[0]) - 1;
+static const size_t LAST = GOVERNOR_LEVELS - 1;
 
 /*
  * Cost is about proportional to the rate, so the rung above costs about `ratio` times as much.
@@ -75,9 +75,4 @@ struct governor_verdict governor_judge(struct governor *g, const struct governor
 const struct governor_level *governor_level(const struct governor *g)
 {
 	return &ladder[g->level];
-}
-
-size_t governor_level_count(void)
-{
-	return LAST + 1;
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GOVERNOR_UP_INTERVALS = 6, GOVERNOR_BURST_SECONDS = 60 };
+enum { GOVERNOR_UP_INTERVALS = 6, GOVERNOR_BURST_SECONDS = 60, GOVERNOR_LEVELS = 5 };
 
 /* A rung: everything that the rungs above it gave up stays given up. */
 struct governor_level {
@@ -51,6 +51,5 @@ struct governor_verdict governor_judge(struct governor *g, const struct governor
 
 /* The rung in force. */
 const struct governor_level *governor_level(const struct governor *g);
-size_t governor_level_count(void);
 
 #endif

@@ -52,14 +52,14 @@ def explosion():
 class Truth(threading.Thread):
     """What ran, by /proc, at many moments: so that it can be told for any span."""
 
-    def __init__(self, pid):
+    def __init__(self, pids):
         super().__init__(daemon=True)
-        self.pid, self.rows, self.done = pid, [], threading.Event()
+        self.pids, self.rows, self.done = pids, [], threading.Event()
 
     def run(self):
         while not self.done.wait(0.05):
             before = time.time()
-            row = machine_cpu(), process_cpu(self.pid)
+            row = machine_cpu(), *map(process_cpu, self.pids.values())
             self.rows.append(((before + time.time()) / 2, *row))
 
     def __enter__(self):
@@ -83,9 +83,10 @@ def compare(what, profiles, truth):
     """Sums of profiles against /proc."""
     covered = sum(p.seconds for p in profiles)
     samples = sum(p.samples for p in profiles)
-    for name, got, want in (
-            ("machine", sum(p.cpu for p in profiles), truth.of(profiles, 0)),
-            ("split", sum(p.cpu_of(truth.pid) for p in profiles), truth.of(profiles, 1))):
+    rows = [("machine", sum(p.cpu for p in profiles), truth.of(profiles, 0))]
+    rows += [(name, sum(p.cpu_of(pid) for p in profiles), truth.of(profiles, 1 + i))
+             for i, (name, pid) in enumerate(truth.pids.items())]
+    for name, got, want in rows:
         share = min(1, want / covered / os.cpu_count())
         # What pure chance may do to a share of so many samples, beside the 3 %.
         chance = 4 * math.sqrt(share * (1 - share) / max(samples, 1)) * covered * os.cpu_count()
@@ -104,9 +105,11 @@ def steps_down():
     config = scratch.path("sonde.yaml")
     with open(config, "w") as f:
         f.write("cpu-budget: 100\n")
-    with lab.Workload(lab.wl("split"), "-n", str(8 * os.cpu_count())) as load:
-        with Truth(load.pid) as truth, Agent(directory, "-c", config, hz=HZ, window="2s",
-                                             collect="0.5s") as agent:
+    with contextlib.ExitStack() as stack:
+        loads = {f"split, {n} threads": stack.enter_context(
+            lab.Workload(lab.wl("split"), "-n", str(n))).pid for n in (2, 4, 8)}
+        with Truth(loads) as truth, Agent(directory, "-c", config, hz=HZ, window="2s",
+                                          collect="0.5s") as agent:
             agent.wait_ready()
             time.sleep(calm)
             equal(steps_of(agent), [], "steps while the budget is large")
@@ -140,10 +143,13 @@ def judge(directory, agent, truth, changed, low):
     announced = [c for p in profiles for c in p.profile.comments]
     for line in steps:
         check(line in announced, f"no profile has the comment {line!r}")
-    # The log has a limit of lines a minute for each place; the profiles have none.
     equal(len([c for c in announced if c.startswith("governor: more")]), 4, "steps up in profiles")
     agentlab.no_overlap(profiles)
     compare("before", [p for p in profiles if p.end <= changed + 0.1], truth)
+    across = [p for p in profiles if p.end > changed + 0.1 and p.start < low[0] - 0.1]
+    check(any(c.startswith("governor: less") for p in across for c in p.profile.comments),
+          "no step in the profiles across")
+    compare("across", across, truth)
     compare("after", [p for p in profiles if p.start >= low[0] - 0.1 and p.end <= low[1] + 0.1], truth)
     compare("all", profiles, truth)
     hole = profiles[-1].end - profiles[0].start - sum(p.seconds for p in profiles)
