@@ -25,6 +25,7 @@ struct agent {
 	struct table_feeder tables;
 	struct profile *profile; /* in the making */
 	nsec_t started;          /* of that profile, monotonic */
+	nsec_t end;              /* that it shall not go beyond; 0: none */
 	struct agent_totals warm_up; /* the books of the samples thrown away at the start */
 	struct agent_totals taken;   /* the books when the last profile was taken */
 };
@@ -186,6 +187,12 @@ int agent_warm_up(struct agent *a)
 	return 0;
 }
 
+void agent_set_end(struct agent *a, nsec_t end)
+{
+	a->end = end;
+	collect_set_end(a->collect, end);
+}
+
 int agent_fd(const struct agent *a)
 {
 	return collect_fd(a->collect);
@@ -278,6 +285,13 @@ static int64_t mean_period(const struct agent *a, const struct agent_totals *t)
 		       : 1;
 }
 
+static nsec_t end_of_profile(const struct agent *a)
+{
+	nsec_t now = clock_monotonic();
+
+	return a->end && a->end < now ? a->end : now;
+}
+
 int agent_take(struct agent *a, bool last, struct profile **ret_profile)
 {
 	struct agent_totals now, t;
@@ -287,7 +301,7 @@ int agent_take(struct agent *a, bool last, struct profile **ret_profile)
 	if (last)
 		collect_stop(a->collect);
 	drain_error = agent_drain(a);
-	p->duration_ns = (int64_t)(clock_monotonic() - a->started);
+	p->duration_ns = (int64_t)(end_of_profile(a) - a->started);
 	agent_totals(a, &now);
 	t = books_since(&now, &a->taken);
 	add_lost_weight(a, &t);

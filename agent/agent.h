@@ -9,6 +9,7 @@
 
 #include "agent/collect/collect.h"
 #include "agent/resolve/resolve.h"
+#include "base/clock.h"
 #include "proto/profile.h"
 
 struct agent;
@@ -43,6 +44,9 @@ int agent_start(struct agent *a);
  * second at most. Blocks. For recordings, right after agent_start.
  */
 int agent_warm_up(struct agent *a);
+
+/* The profile in the making ends at this moment (monotonic), however late it is taken. */
+void agent_set_end(struct agent *a, nsec_t end);
 int agent_fd(const struct agent *a);
 int agent_poll(struct agent *a);
 int agent_drain(struct agent *a);

@@ -26,6 +26,7 @@
 	X(KEPT, "kept", "samples counted with their stacks") \
 	X(IDLE, "idle", "samples of the idle task, not kept") \
 	X(FILTERED, "filtered", "samples of processes that are not a target") \
+	X(LATE, "late", "samples after the end of the recording, not kept") \
 	X(OVERFLOW_CGROUP, "overflow_cgroup", "samples kept as weight of their cgroup only") \
 	X(OVERFLOW_TOTAL, "overflow_total", "samples kept as weight of the machine only") \
 	X(NO_STATE, "no_state", "samples lost: per-CPU state missing") \
@@ -243,8 +244,8 @@ struct sonde_rule {
 
 /*
  * Rows: low 16 bits of the file offset, and the number of a rule; ascending within a page of 64
- * KiB of the file, whose first row is at 0. `unwind_rows` is one large array in elements of
- * SONDE_ROWS_PER_ELEMENT; the rows of a page lie together in one element.
+ * KiB of the file, whose first row is at 0. `unwind_rows` are elements of
+ * SONDE_ROWS_PER_ELEMENT (1 MiB), made on demand; the rows of a page lie together in one element.
  *
  * Before its rows each page has an index, a __u16 for each block of 512 bytes: the number of the
  * row that holds at the block's start. A search touches two or three cache lines so, and not one
@@ -254,7 +255,7 @@ struct sonde_rule {
 #define SONDE_BLOCK_SHIFT 9
 #define SONDE_BLOCKS (1u << (SONDE_PAGE_SHIFT - SONDE_BLOCK_SHIFT))
 #define SONDE_INDEX_ROWS (SONDE_BLOCKS / 2) /* what the index occupies */
-#define SONDE_ROWS_PER_ELEMENT (1u << 20)
+#define SONDE_ROWS_PER_ELEMENT (1u << 18)
 #define SONDE_SEARCH_STEPS 10 /* a block's search has at most 513 rows to choose from */
 #define SONDE_MAX_RULES 65536
 
@@ -315,7 +316,7 @@ struct sonde_totals {
 	__u64 received_weight;
 	__u64 overflow_weight; /* of OVERFLOW_TOTAL */
 	__u64 idle_weight;     /* of the idle task, kept or not */
-	__u64 filtered_weight;
+	__u64 filtered_weight; /* of LATE too */
 	__u64 timed_runs; /* one run in SONDE_TIMED_RUNS measures itself: the kernel's own */
 	__u64 timed_ns;   /* statistics of BPF run time cost more than the answer is worth */
 };

@@ -21,5 +21,6 @@ struct walk_states_map walk_states SEC(".maps");
 
 const volatile struct sonde_settings settings = {};
 volatile __u32 active_half = 0;
+volatile __u64 end_ns = 0;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

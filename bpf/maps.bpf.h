@@ -89,13 +89,24 @@ struct totals_map {
 	__type(value, struct sonde_totals);
 };
 
-/* Filled by user space through a mapping; the number of elements is set before loading. */
-struct unwind_rows_map {
+/* Filled by user space through a mapping. */
+struct unwind_element_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 4);
+	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, SONDE_ROWS_PER_ELEMENT * sizeof(struct sonde_row));
+};
+
+/*
+ * Elements are made when they are needed: most nodes need a small part of what the largest do. How
+ * many there may be is set before loading.
+ */
+struct unwind_rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 4);
+	__type(key, __u32);
+	__array(values, struct unwind_element_map);
 };
 
 struct unwind_pages_map {
@@ -130,6 +141,7 @@ extern struct totals_map totals SEC(".maps");
 
 extern const volatile struct sonde_settings settings;
 extern volatile __u32 active_half;
+extern volatile __u64 end_ns; /* samples from this moment (CLOCK_MONOTONIC) on come late; 0: none */
 
 static __always_inline void count_more(__u32 slot, enum sonde_counter which, __u64 n)
 {

@@ -132,6 +132,12 @@ static __always_inline void on_cpu(struct walk_state *s, struct bpf_perf_event_d
 			return;
 		}
 	}
+	/* On an overloaded machine user space may get a CPU only seconds after the end. */
+	if (end_ns && bpf_ktime_get_ns() >= end_ns) {
+		count_one(half, SONDE_COUNT_LATE);
+		totals_add(half, 0, 0, 0, ctx->sample_period);
+		return;
+	}
 	if (!target_matches(s, task)) {
 		count_one(half, SONDE_COUNT_FILTERED);
 		totals_add(half, 0, 0, 0, ctx->sample_period);

@@ -37,9 +37,15 @@ static __always_inline __u32 page_search(const struct sonde_page *page, __u32 lo
 	const __u64 row_mask = SONDE_ROWS_PER_ELEMENT - 1, index_mask = 2 * row_mask + 1;
 	__u32 element = page->first / SONDE_ROWS_PER_ELEMENT, block = low >> SONDE_BLOCK_SHIFT;
 	__u64 first = page->first % SONDE_ROWS_PER_ELEMENT, at, left;
-	struct sonde_row *rows = bpf_map_lookup_elem(&unwind_rows, &element);
-	const __u16 *index = (const __u16 *)rows;
+	void *array = bpf_map_lookup_elem(&unwind_rows, &element);
+	struct sonde_row *rows;
+	const __u16 *index;
+	__u32 zero = 0;
 
+	if (!array)
+		return 0;
+	rows = bpf_map_lookup_elem(array, &zero);
+	index = (const __u16 *)rows;
 	if (!rows || !page->count)
 		return 0;
 	at = index[(2 * first + block) & index_mask];

@@ -153,8 +153,10 @@ static int start(struct recording *r, char *reason, size_t size)
 	if (err)
 		return err;
 	r->started = clock_monotonic();
-	if (r->options->duration_ns)
+	if (r->options->duration_ns) {
+		agent_set_end(r->agent, r->started + r->options->duration_ns);
 		err = loop_add_timer(r->loop, r->options->duration_ns, 0, on_end, r);
+	}
 	if (err || !r->launch->pid)
 		return err;
 	err = launch_go(r->launch);

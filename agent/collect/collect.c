@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -17,85 +16,12 @@
 #include "base/parse.h"
 #include "base/proc.h"
 
-enum {
-	VERIFIER_LOG_BYTES = 256 << 10,
-	VERIFIER_TAIL_LINES = 6,
-	MAX_PROGRAMS = 8,
-};
-
-/* Of each program, when a load is repeated to learn the cause. */
-struct verifier_logs {
-	const char *names[MAX_PROGRAMS];
-	char *texts[MAX_PROGRAMS];
-	size_t count;
-};
+enum { VERIFIER_LOG_BYTES = 256 << 10 };
 
 /* libbpf speaks only through return codes here; its text would bypass the one-line rule. */
 static int libbpf_quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
 	return 0;
-}
-
-/* The last lines of the verifier's log: they name the fault. */
-static const char *log_tail(const char *log)
-{
-	const char *p = log + strlen(log);
-	int lines = 0;
-
-	while (p > log && lines <= VERIFIER_TAIL_LINES) {
-		if (*--p == '\n')
-			lines++;
-	}
-	return p;
-}
-
-static bool is_privilege_error(int err)
-{
-	return err == -EPERM || err == -EACCES;
-}
-
-static bool has_cap_bpf(void)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts);
-	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_probe", 4, 4, 1, &opts);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-/* One line (with the verifier's last words behind it, if it spoke) for a failed load. */
-static void explain_load(int err, const struct verifier_logs *logs, char *reason, size_t size)
-{
-	const char *name = "", *log = "";
-	struct utsname kernel;
-
-	/* The verifier speaks only of the program that it refused. */
-	for (size_t i = 0; i < logs->count; i++) {
-		if (logs->texts[i][0]) {
-			name = logs->names[i];
-			log = logs->texts[i];
-		}
-	}
-
-	uname(&kernel);
-	if (is_privilege_error(err) && !has_cap_bpf())
-		snprintf(reason, size,
-			 "bpf: %s; run as root, or with CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN "
-			 "before Linux 5.8)", strerror(-err));
-	else if (is_privilege_error(err) && !log[0])
-		snprintf(reason, size,
-			 "bpf: %s; CAP_PERFMON is missing (CAP_SYS_ADMIN before Linux 5.8), or a "
-			 "security module forbids tracing", strerror(-err));
-	else if (err == -ESRCH || err == -ENOENT)
-		snprintf(reason, size,
-			 "bpf: kernel %s has no type information; sonde needs "
-			 "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)", kernel.release);
-	else
-		snprintf(reason, size, "bpf: kernel %s refused %s%s: %s%s%s", kernel.release,
-			 name[0] ? "program " : "the programs or maps", name, strerror(-err),
-			 log[0] ? "; the verifier's last words:" : "", log_tail(log));
 }
 
 static void fill_settings(struct collect *c)
@@ -130,7 +56,7 @@ static void take_logs(struct sonde_bpf *skel, struct verifier_logs *logs)
 	struct bpf_program *prog;
 
 	bpf_object__for_each_program(prog, skel->obj) {
-		char *text = logs->count < MAX_PROGRAMS ? calloc(1, VERIFIER_LOG_BYTES) : NULL;
+		char *text = logs->count < LOAD_MAX_PROGRAMS ? calloc(1, VERIFIER_LOG_BYTES) : NULL;
 
 		if (!text)
 			return;
@@ -140,15 +66,6 @@ static void take_logs(struct sonde_bpf *skel, struct verifier_logs *logs)
 	}
 }
 
-/* Elements of the array of rows: at least one. */
-static __u32 row_elements(const struct collect *c)
-{
-	const size_t element = SONDE_ROWS_PER_ELEMENT * sizeof(struct sonde_row);
-	size_t count = (c->options.unwind_bytes + element - 1) / element;
-
-	return count ? (__u32)count : 1;
-}
-
 static int load_once(struct collect *c, struct verifier_logs *logs)
 {
 	c->skel = sonde_bpf__open();
@@ -156,7 +73,7 @@ static int load_once(struct collect *c, struct verifier_logs *logs)
 		return -errno;
 	fill_settings(c);
 	choose_programs(c);
-	bpf_map__set_max_entries(c->skel->maps.unwind_rows, row_elements(c));
+	rows_size(c);
 	if (logs)
 		take_logs(c->skel, logs);
 	return sonde_bpf__load(c->skel);
@@ -174,7 +91,7 @@ static int load(struct collect *c, char *reason, size_t reason_size)
 		return 0;
 	sonde_bpf__destroy(c->skel);
 	load_once(c, &logs);
-	explain_load(err, &logs, reason, reason_size);
+	load_explain(err, &logs, reason, reason_size);
 	for (size_t i = 0; i < logs.count; i++)
 		free(logs.texts[i]);
 	return err;
@@ -190,26 +107,6 @@ static int make_barrier(struct collect *c)
 	opts.inner_map_fd = (__u32)c->barrier_inner_fd;
 	c->barrier_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "sonde_barrier", 4, 4, 1, &opts);
 	return c->barrier_fd < 0 ? c->barrier_fd : 0;
-}
-
-/* The rows are filled by plain stores. */
-static int open_tables(struct collect *c)
-{
-	__u32 elements = row_elements(c);
-	struct unwind_maps maps = {
-		.pages_fd = bpf_map__fd(c->skel->maps.unwind_pages),
-		.rules_fd = bpf_map__fd(c->skel->maps.unwind_rules),
-		.row_capacity = elements * SONDE_ROWS_PER_ELEMENT,
-	};
-	size_t bytes = (size_t)maps.row_capacity * sizeof(struct sonde_row);
-	void *rows = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			  bpf_map__fd(c->skel->maps.unwind_rows), 0);
-
-	if (rows == MAP_FAILED)
-		return -errno;
-	maps.rows = rows;
-	c->rows_mapped = bytes;
-	return unwind_tables_init(&c->tables, &maps);
 }
 
 static int open_perf(struct collect *c, char *reason, size_t reason_size)
@@ -236,7 +133,7 @@ static int open_rest(struct collect *c, char *reason, size_t reason_size)
 		err = c->ring ? 0 : -errno;
 	}
 	if (!err)
-		err = open_tables(c);
+		err = rows_open(c);
 	if (!err)
 		err = sonde_bpf__attach(c->skel);
 	if (err) {
@@ -279,8 +176,7 @@ void collect_close(struct collect *c)
 	ring_buffer__free(c->ring);
 	cpu_books_close(c);
 	unwind_tables_fini(&c->tables);
-	if (c->rows_mapped)
-		munmap(c->tables.maps.rows, c->rows_mapped);
+	rows_close(c);
 	if (c->barrier_fd >= 0)
 		close(c->barrier_fd);
 	if (c->barrier_inner_fd >= 0)
@@ -293,6 +189,11 @@ int collect_start(struct collect *c)
 {
 	cpu_books_start(c);
 	return perf_events_enable(c->perf);
+}
+
+void collect_set_end(struct collect *c, uint64_t end_ns)
+{
+	c->skel->bss->end_ns = end_ns;
 }
 
 void collect_stop(struct collect *c)
@@ -343,7 +244,7 @@ static uint64_t map_bytes(int fd)
 
 uint64_t collect_map_bytes(const struct collect *c)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = rows_bytes(c);
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, c->skel->obj)

@@ -25,7 +25,7 @@ struct collect_options {
 	bool keep_idle;     /* count the idle task too */
 	bool thread_names;  /* tell threads apart by their names */
 	enum sonde_target_mode target;
-	size_t unwind_bytes; /* for unwind tables in the kernel; rounded up to 4 MiB */
+	size_t unwind_bytes; /* for unwind tables in the kernel; rounded up to 1 MiB, made on demand */
 	uint64_t cgroup_id; /* kernfs id (inode number), for SONDE_TARGET_CGROUP */
 	bool cgroup_v1;     /* of the v1 hierarchy with the pids (else memory) controller */
 };
@@ -78,6 +78,12 @@ void collect_close(struct collect *c);
 int collect_add_target(struct collect *c, pid_t pid);
 
 int collect_start(struct collect *c);
+
+/*
+ * Samples from this moment (CLOCK_MONOTONIC) on are counted as late and not kept, however late
+ * collect_stop is called.
+ */
+void collect_set_end(struct collect *c, uint64_t end_ns);
 
 /* Stops sampling; a last collect_drain gives the rest. */
 void collect_stop(struct collect *c);

@@ -32,7 +32,8 @@ struct collect {
 	int barrier_fd;       /* an array of maps whose update waits for a grace period */
 	int barrier_inner_fd;
 	struct unwind_tables tables;
-	size_t rows_mapped;   /* bytes of tables.maps.rows */
+	size_t rows_mapped;   /* bytes reserved at tables.maps.rows */
+	bool *rows_made;      /* by element */
 	int possible_cpus;    /* per-CPU values have this many elements */
 	int *cpu_numbers;     /* of each such element */
 	uint64_t bad_records;
@@ -45,6 +46,24 @@ struct collect {
 	uint64_t *cpu_idle_ns;          /* at the last flip */
 	struct reconcile reconcile;
 };
+
+/* rows.c: before loading; after it; bytes that the arrays made so far take in the kernel. */
+void rows_size(struct collect *c);
+int rows_open(struct collect *c);
+void rows_close(struct collect *c);
+uint64_t rows_bytes(const struct collect *c);
+
+enum { LOAD_MAX_PROGRAMS = 8 };
+
+/* Of each program, when a load is repeated to learn the cause. */
+struct verifier_logs {
+	const char *names[LOAD_MAX_PROGRAMS];
+	char *texts[LOAD_MAX_PROGRAMS];
+	size_t count;
+};
+
+/* One line (with the verifier's last words behind it, if it spoke) for a failed load. */
+void load_explain(int err, const struct verifier_logs *logs, char *reason, size_t size);
 
 /* cpu_books.c: set up; the moment of the start; before a half is flipped; after its books closed. */
 int cpu_books_open(struct collect *c);

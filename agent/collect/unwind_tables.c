@@ -130,6 +130,13 @@ static int page_begin(struct unwind_tables *t, uint64_t file, uint64_t number, u
 	err = extents_alloc(&t->extents, units(count), &unit);
 	if (err)
 		return err;
+	if (t->maps.provide)
+		err = t->maps.provide(t->maps.context,
+				      unit * ROWS_PER_UNIT / SONDE_ROWS_PER_ELEMENT);
+	if (err) {
+		extents_free(&t->extents, unit, units(count));
+		return err;
+	}
 	table->pages[table->page_count++] = (struct loaded_page){
 		.key = { .file = file, .page = number },
 		.page = { .first = unit * ROWS_PER_UNIT, .count = count },

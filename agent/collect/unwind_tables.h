@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The unwind tables that the kernel side walks by: rows in one large mapped array, pages that say
+ * The unwind tables that the kernel side walks by: rows in mapped arrays, pages that say
  * where the rows of 64 KiB of a file lie, and the dictionary of rules. A table is loaded for
  * a file id, shared by all processes, and dropped when room is needed; its rows and rules are
  * used again only after a grace period.
@@ -28,6 +28,9 @@ struct unwind_maps {
 	int pages_fd, rules_fd;
 	struct sonde_row *rows;
 	uint32_t row_capacity; /* a multiple of SONDE_ROWS_PER_ELEMENT */
+	/* Makes the rows of an element writable, and seen by the kernel; NULL: they are. */
+	int (*provide)(void *context, uint32_t element);
+	void *context;
 };
 
 struct loaded_table;

@@ -22,8 +22,9 @@ const struct host_map_row host_map_rows[] = {
 	ROW(exec_files, 0),
 	ROW(counters, 1),    ROW(totals, 1),     ROW(walk_states, 1),
 	ROW(unwind_pages, 0), ROW(unwind_rules, 1),
-	/* Declared by its sizes, since a value has 4 MiB. */
-	{ "unwind_rows", &unwind_rows, sizeof(__u32), sizeof(*unwind_rows.value_size) / sizeof(int),
+	/* An array of arrays of one value, all there: a value is what looking up an array gives. */
+	{ "unwind_rows", &unwind_rows, sizeof(__u32),
+	  SONDE_ROWS_PER_ELEMENT * sizeof(struct sonde_row),
 	  sizeof(*unwind_rows.max_entries) / sizeof(int), 1 },
 };
 const size_t host_map_row_count = ARRAY_SIZE(host_map_rows);

@@ -70,9 +70,27 @@ static size_t find(const struct host_map_row *row, const struct table *t, const 
 	return SIZE_MAX;
 }
 
+/* Whether it is an element of unwind_rows: an array whose one value begins where it does. */
+static bool is_inner_array(const void *map)
+{
+	const struct host_map_row *row = host_map_rows;
+	const __u8 *values;
+
+	while (strcmp(row->name, "unwind_rows") != 0)
+		row++;
+	values = tables[row - host_map_rows].values;
+	return (const __u8 *)map >= values &&
+	       (const __u8 *)map < values + row->max_entries * row->value_size;
+}
+
 void *bpf_map_lookup_elem(void *map, const void *key)
 {
-	size_t m = index_of(map), i = find(&host_map_rows[m], &tables[m], key);
+	size_t m, i;
+
+	if (is_inner_array(map))
+		return map;
+	m = index_of(map);
+	i = find(&host_map_rows[m], &tables[m], key);
 
 	return i == SIZE_MAX ? NULL : tables[m].values + i * host_map_rows[m].value_size;
 }

@@ -167,7 +167,7 @@ static inline void lab_check_books(void)
 {
 	assert_int_equal(counter(SONDE_COUNT_RECEIVED),
 			 counter(SONDE_COUNT_KEPT) + counter(SONDE_COUNT_IDLE) +
-				 counter(SONDE_COUNT_FILTERED) +
+				 counter(SONDE_COUNT_FILTERED) + counter(SONDE_COUNT_LATE) +
 				 counter(SONDE_COUNT_OVERFLOW_CGROUP) +
 				 counter(SONDE_COUNT_OVERFLOW_TOTAL) + counter(SONDE_COUNT_NO_STATE));
 }

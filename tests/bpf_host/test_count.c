@@ -114,6 +114,19 @@ static void test_idle(void **state)
 	lab_check_books();
 }
 
+static void test_late(void **state)
+{
+	sample_at(&p, LAB_CODE);
+	end_ns = 1; /* long ago */
+	sample_at(&p, LAB_CODE);
+	end_ns = (__u64)-1;
+	sample_at(&p, LAB_CODE);
+	end_ns = 0;
+	assert_int_equal(counter(SONDE_COUNT_LATE), 1);
+	assert_int_equal(counter(SONDE_COUNT_KEPT), 2);
+	check_weights();
+}
+
 static void test_full_counts_go_to_the_cgroup(void **state)
 {
 	const struct sonde_overflow_key *key;
@@ -277,7 +290,7 @@ static void test_books_under_random_trouble(void **state)
 	}
 	assert_int_equal(counter(SONDE_COUNT_RECEIVED), 5000);
 	for (int i = SONDE_COUNT_KEPT; i <= SONDE_COUNT_OVERFLOW_TOTAL; i++) {
-		if (i != SONDE_COUNT_FILTERED)
+		if (i != SONDE_COUNT_FILTERED && i != SONDE_COUNT_LATE)
 			assert_true(counter((enum sonde_counter)i) > 0);
 	}
 	check_weights();
@@ -299,6 +312,7 @@ int main(void)
 		cmocka_unit_test_setup(test_equal_samples_add_up, setup),
 		cmocka_unit_test_setup(test_halves, setup),
 		cmocka_unit_test_setup(test_idle, setup),
+		cmocka_unit_test_setup(test_late, setup),
 		cmocka_unit_test_setup(test_full_counts_go_to_the_cgroup, setup),
 		cmocka_unit_test_setup(test_full_overflow_goes_to_the_total, setup),
 		cmocka_unit_test_setup(test_busy_maps, setup),

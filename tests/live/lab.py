@@ -26,7 +26,7 @@ TYPE_SAMPLES, TYPE_CPU = "samples", "cpu"
 COMMENT = re.compile(r"^sonde\.([^=]+)=(.*)$")
 # Never reached the profile. All other counters tell of samples that are in it, shortened or not.
 LOST = ("missed", "missed_idle", "no_state", "lost_no_memory")
-NOT_KEPT = ("idle", "filtered")
+NOT_KEPT = ("idle", "filtered", "late")
 UNNAMED_PREFIX = "frames["
 SENT = re.compile(r"\((\d+) stacks, (\d+) files")  # in the summary: what crossed to user space
 MODULE_VDSO, MODULE_JIT = "[vdso]", ("[jit]", "[anon]", "")

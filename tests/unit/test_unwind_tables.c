@@ -193,6 +193,42 @@ static void test_no_room_for_rows(void **state)
 	check_at(file, &table, 0x10000);
 }
 
+static struct {
+	size_t calls[ELEMENTS];
+	int fail_with;
+} provider;
+
+static int provide(void *context, uint32_t element)
+{
+	assert_ptr_equal(context, &provider);
+	assert_in_range(element, 0, ELEMENTS - 1);
+	provider.calls[element]++;
+	return provider.fail_with;
+}
+
+/* Rows are asked for before they are written, and only where tables lie. */
+static void test_rows_on_demand(void **state)
+{
+	static struct table table;
+
+	t.maps.provide = provide;
+	t.maps.context = &provider;
+	table_begin(&table, 2, 0);
+	row(&table, 0x10000, 1);
+	row(&table, 0x10004, 0);
+	provider.fail_with = -ENOMEM;
+	assert_int_equal(add(1, &table), -ENOMEM);
+	check_nothing_left();
+	provider.fail_with = 0;
+	assert_int_equal(add(1, &table), 0);
+	check_at(1, &table, 0x10000);
+	assert_int_equal(provider.calls[0], 2);
+	assert_int_equal(provider.calls[1], 0);
+	unwind_tables_drop(&t, 1);
+	unwind_tables_reclaim(&t);
+	check_nothing_left();
+}
+
 static void test_no_room_for_pages(void **state)
 {
 	static struct table table;
@@ -239,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_rounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failure_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_room_for_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rows_on_demand, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_room_for_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unsound_tables, setup, teardown),
 	};

@@ -21,6 +21,7 @@
 #define SEC(name)
 #define __uint(name, value) int(*name)[value]
 #define __type(name, type) typeof(type) *name
+#define __array(name, type) typeof(type) *name[]
 
 void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
