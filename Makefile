@@ -191,7 +191,7 @@ fuzz: $(if $(F),$(BUILD)/fuzz/fuzz_$(F),$(FUZZ:%=$(BUILD)/fuzz/%))
 include $(wildcard tests/workloads/*.mk tests/oracle/*.mk)
 workloads: $(WORKLOADS)
 
-$(BUILD)/vm/in_kernel: tests/vm/guest/in_kernel.c
+$(BUILD)/vm/%: tests/vm/guest/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -O2 -g -fno-omit-frame-pointer -Wall -static -o $@ $<
 
@@ -205,7 +205,8 @@ test: all san bpf-arm64 workloads $(TEST_BINS)
 	$(Q)CLANG=$(CLANG) FUZZ_SECONDS=10 tests/run lint unit bpf_host golden fuzz live
 test-live: all san workloads
 	$(Q)tests/run live
-test-vm: static $(BUILD)/workloads/split-static $(BUILD)/vm/in_kernel $(BUILD)/tools/bpf_insns-static \
+test-vm: static $(BUILD)/workloads/split-static $(BUILD)/vm/in_kernel $(BUILD)/vm/limited \
+	$(BUILD)/tools/bpf_insns-static \
 	$(BUILD)/tools/bpf_insns
 	$(Q)tests/run vm
 test-fresh:

@@ -10,7 +10,8 @@ cd "$(dirname "$0")/../.." || exit 2
 build=${BUILD:-build}
 vm=$build/vm
 suites=${VM_SUITES:-bullseye bookworm trixie sid}
-LIMIT=420 TRIES=3
+LIMIT=600 TRIES=3
+soak_suites=${VM_SOAK_SUITES-bullseye sid} # where the agent runs for VM_SOAK_SECONDS beside a load
 
 make_initramfs() {
 	local root=$vm/root
@@ -21,7 +22,7 @@ make_initramfs() {
 	for name in inside outside below; do # the same program under names that filters can tell apart
 		cp "$build/workloads/split-static" "$root/bin/$name"
 	done
-	cp "$vm/in_kernel" "$root/bin/in_kernel"
+	cp "$vm/in_kernel" "$vm/limited" "$root/bin/"
 	cp "$build/tools/bpf_insns-static" "$root/bin/bpf_insns"
 	mkdir "$root/objects" # what each clang made of the BPF programs
 	tests/lint/test_compilers.sh >/dev/null
@@ -37,10 +38,12 @@ make_initramfs() {
 
 # More CPUs possible (8) than present (4), for what is sized by the one or the other.
 boot() { # suite
+	local soak=0
+	[[ " $soak_suites " != *" $1 "* ]] || soak=${VM_SOAK_SECONDS:-120}
 	timeout -k 5 $LIMIT qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
 		-m 1024 -cpu max -smp 4,maxcpus=8 -accel tcg,thread=single -serial stdio \
 		-kernel "$vm/kernels/$1/vmlinuz" -initrd "$vm/initramfs.gz" \
-		-append "console=ttyS0 quiet panic=-1 rdinit=/init" </dev/null 2>&1 | tr -d '\r' >"$vm/$1.console"
+		-append "console=ttyS0 quiet panic=-1 rdinit=/init soak=$soak" </dev/null 2>&1 | tr -d '\r' >"$vm/$1.console"
 }
 
 run_suite() { # suite: writes SUITE.tap, lines without numbers

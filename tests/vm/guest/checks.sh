@@ -168,6 +168,95 @@ exit_status() {
 	[ $status = 7 ]
 }
 
+# One line, exit status 1, and it says why.
+refused() { # pattern command...
+	pattern=$1 && shift
+	"$@" 2>refused.txt
+	status=$?
+	echo "exit status $status"
+	cat refused.txt
+	[ $status = 1 ] && [ "$(grep -c . refused.txt)" = 1 ] && grep -q "$pattern" refused.txt
+}
+
+no_btf() {
+	mount -t tmpfs none /sys/kernel/btf || return 1
+	refused 'no type information.*/sys/kernel/btf/vmlinux' sonde record -a -d 1 -o btf.pb.gz &&
+		refused 'no type information' sonde agent --dir /tmp/btf --listen off
+	status=$?
+	umount /sys/kernel/btf
+	return $status
+}
+
+# Since 5.11 BPF maps are charged to the memory cgroup, before to the locked memory.
+small_memlock() {
+	if [ "$(uname -r | awk -F. '{ print ($1 * 1000 + $2 < 5011) }')" = 1 ]; then
+		refused 'locked memory is 64 KiB.*LimitMEMLOCK=infinity' \
+			limited 64 sonde record -a -d 1 -o lock.pb.gz &&
+			refused 'locked memory is 64 KiB' limited 64 sonde agent --dir /tmp/lock --listen off
+	else
+		limited 64 sonde record -a -d 1 -o lock.pb.gz
+	fi
+}
+
+# ---- the agent beside a mixed load ----
+
+soak=$(sed -n 's/.*soak=\([0-9]*\).*/\1/p' /proc/cmdline)
+
+# New processes, some from files that were never seen before; written again in place, and removed.
+fork_storm() {
+	while :; do
+		inside -t 0.02
+		i=$(((i + 1) % 16))
+		cp /bin/split copy$i && ./copy$i -t 0.02
+		dd if=/dev/zero of=filler bs=64k count=8 2>/dev/null
+		rm -f filler
+	done
+}
+
+# Largest value of a column in one half of the series, whose rows are "rss_kib fds".
+peak() { # column first-share last-share
+	awk -v c="$1" -v a="$2" -v b="$3" '{ v[NR] = $c } END {
+		for (i = int(NR * a) + 1; i <= NR * b; i++) if (v[i] > m) m = v[i]; print m + 0 }' series
+}
+
+# The sum of a counter over all profiles of the store.
+stored() {
+	for file in store/profiles/*/*.gz; do
+		sonde report "$file" 2>/dev/null | sed -n "s/^# *sonde[.]$1[=:] *\([0-9]*\).*/\1/p"
+	done | awk '{ n += $1 } END { print n + 0 }'
+}
+
+agent_soak() {
+	start split -t 1000
+	start fork_storm
+	start fork_storm
+	sonde agent --dir store -F 99 --collect 2s --window 10s --cpu-budget 100 --listen off 2>agent.log &
+	agent=$!
+	workers="$workers $agent"
+	end=$(($(date +%s) + soak))
+	while [ "$(date +%s)" -lt $end ]; do
+		sleep 2
+		echo "$(awk '/^VmRSS/ { print $2 }' /proc/$agent/status) $(ls /proc/$agent/fd | wc -l)"
+	done >series
+	kill -TERM $agent
+	wait $agent
+	status=$?
+	cat agent.log
+	echo "exit status $status, $(wc -l <series) measurements"
+	echo "RSS KiB: first half $(peak 1 0 0.5), second $(peak 1 0.5 1); fds: $(peak 2 0 0.5), $(peak 2 0.5 1)"
+	for name in expected received missed missed_idle kept idle lost_stacks unknown_processes; do
+		eval "$name=$(stored $name)"
+		eval "echo $name \$$name"
+	done
+	[ $status = 0 ] && at_least "$received" $((soak * 99)) &&
+		near $((received + missed + missed_idle)) "$expected" 0 &&
+		near "$(peak 1 0.5 1)" "$(peak 1 0 0.5)" $(($(peak 1 0 0.5) / 10)) &&
+		near "$(peak 2 0.5 1)" "$(peak 2 0 0.5)" 4 &&
+		near $((lost_stacks + unknown_processes)) 0 0 &&
+		near "$(grep -c 'collection: .* after the last one' agent.log)" 0 0 &&
+		near "$(grep -E ' (WARN|ERROR) ' agent.log | grep -vc ';.*;')" 0 0 # but doctor's findings
+}
+
 check 'programs of each clang load (K-01)' clangs
 grep VERIFY $out | sed 's/^/TAP: # /'
 if ! check 'loads, attaches, reports' loads; then
@@ -186,3 +275,9 @@ check 'CPU that goes offline stops nothing (K-02)' cpu_goes_offline
 check 'cgroup filter takes the subtree and nothing else' cgroup_filter
 check 'children of -p' children
 check 'exit status of the command' exit_status
+check 'no type information (BTF): one line, exit status 1' no_btf
+check 'little memory to lock, and no right to raise it (K-03)' small_memlock
+if [ "${soak:-0}" -gt 0 ]; then
+	check "the agent beside a mixed load for $soak s: memory and fds flat, none late, books closed" agent_soak
+	sed -n '/^exit status/,$p' $out | sed 's/^/TAP: # /'
+fi
