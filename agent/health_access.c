@@ -218,8 +218,8 @@ void health_pid_namespace(const struct health_world *w, struct health_finding *f
 	case PID_NAMESPACE_OTHER:
 		health_bad(f, HEALTH_WARN,
 			   "names that need /proc (JIT maps, deleted files, files in containers): "
-			   "the kernel tells process numbers of the host, and this /proc has others; "
-			   "recording by --pid, or of a command",
+			   "the kernel tells process numbers of the host, and this /proc has "
+			   "others; recording by --pid, or of a command",
 			   cure, "not the host's");
 		return;
 	case PID_NAMESPACE_UNKNOWN:

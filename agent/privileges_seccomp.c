@@ -58,7 +58,7 @@ static const struct {
 	unsigned argument;
 	uint64_t mask, value;
 } limited[] = {
-	/* maps by descriptor, and further arrays of unwind rows; programs were loaded at the start */
+	/* maps by descriptor, and more arrays of unwind rows; loading was done at the start */
 	{ "bpf", 0, ~0ULL, BPF_MAP_CREATE },
 	{ "bpf", 0, ~0ULL, BPF_MAP_LOOKUP_ELEM },
 	{ "bpf", 0, ~0ULL, BPF_MAP_UPDATE_ELEM },

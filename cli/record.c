@@ -87,9 +87,9 @@ static int check_namespace(const struct record_options *o, char *reason, size_t 
 	}
 	if (kind == PID_NAMESPACE_OTHER)
 		fprintf(stderr, "sonde record: this is not the host's pid namespace, and /proc has "
-				"other process numbers than the kernel tells: no names from JIT maps, "
-				"deleted files and files in containers; run with the host's (docker "
-				"--pid=host, Kubernetes hostPID: true)\n");
+				"other process numbers than the kernel tells: no names from JIT "
+				"maps, deleted files and files in containers; run with the host's "
+				"(docker --pid=host, Kubernetes hostPID: true)\n");
 	return 0;
 }
 

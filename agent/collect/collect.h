@@ -25,7 +25,7 @@ struct collect_options {
 	bool keep_idle;     /* count the idle task too */
 	bool thread_names;  /* tell threads apart by their names */
 	enum sonde_target_mode target;
-	size_t unwind_bytes; /* for unwind tables in the kernel; rounded up to 1 MiB, made on demand */
+	size_t unwind_bytes; /* for unwind tables in the kernel, made on demand in steps of 1 MiB */
 	uint64_t cgroup_id; /* kernfs id (inode number), for SONDE_TARGET_CGROUP */
 	bool cgroup_v1;     /* of the v1 hierarchy with the pids (else memory) controller */
 };

@@ -65,7 +65,7 @@ struct verifier_logs {
 /* One line (with the verifier's last words behind it, if it spoke) for a failed load. */
 void load_explain(int err, const struct verifier_logs *logs, char *reason, size_t size);
 
-/* cpu_books.c: set up; the moment of the start; before a half is flipped; after its books closed. */
+/* cpu_books.c: set up; the start; before a half is flipped; after its books are closed. */
 int cpu_books_open(struct collect *c);
 void cpu_books_close(struct collect *c);
 void cpu_books_start(struct collect *c);

@@ -18,7 +18,7 @@ enum { BANK_SAMPLES = 1024 };
 
 struct reconcile_cpu {
 	struct cpu_books last;
-	uint64_t early;  /* received before they were expected: by an event's phase, or a late read */
+	uint64_t early;   /* received before they were due: by an event's phase, or a late read */
 	uint64_t bank_ns; /* idle time that no sample, received or missed, stands for */
 };
 
