@@ -18,7 +18,7 @@ from agentlab import Agent
 from tap import check, equal, note, run, test
 
 scratch = lab.Scratch()
-HZ = 199
+HZ = 499
 STEP = re.compile(r"^\S+ INFO +(governor: (less|more|configuration)\b.*)$", re.M)
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -57,6 +57,7 @@ class Truth(threading.Thread):
         self.pids, self.rows, self.done = pids, [], threading.Event()
 
     def run(self):
+        os.setpriority(os.PRIO_PROCESS, 0, -15)  # this thread: many others want the CPUs
         while not self.done.wait(0.05):
             before = time.time()
             row = machine_cpu(), *map(process_cpu, self.pids.values())
@@ -107,7 +108,7 @@ def steps_down():
         f.write("cpu-budget: 100\n")
     with contextlib.ExitStack() as stack:
         loads = {f"split, {n} threads": stack.enter_context(
-            lab.Workload(lab.wl("split"), "-n", str(n))).pid for n in (2, 4, 8)}
+            lab.Workload(lab.wl("split"), "-n", str(n))).pid for n in (4, 8, 16)}
         with Truth(loads) as truth, Agent(directory, "-c", config, hz=HZ, window="2s",
                                           collect="0.5s") as agent:
             agent.wait_ready()
