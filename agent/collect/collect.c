@@ -42,10 +42,13 @@ static void fill_settings(struct collect *c)
 		s->seed = (__u64)getpid() << 32 ^ (__u64)(uintptr_t)s;
 }
 
-/* Programs that only serve process targets stay out of the kernel otherwise. */
+/* Programs and room that only serve process targets stay out of the kernel otherwise. */
 static void choose_programs(struct collect *c)
 {
 	bool follow = c->options.target == SONDE_TARGET_PROCESSES;
+
+	if (!follow)
+		bpf_map__set_max_entries(c->skel->maps.targets, 1);
 
 	bpf_program__set_autoload(c->skel->progs.sonde_fork, follow);
 	bpf_program__set_autoload(c->skel->progs.sonde_free, follow);

@@ -4,7 +4,8 @@
 # Boots Debian's kernels under QEMU with the static program and prints the guests' checks as
 # TAP. Always software emulation, with one thread for all CPUs: with several, text patching in
 # the guest now and then ends in "Oops: int3" (QEMU 7.2), which is tried again.
-# VM_SUITES chooses kernels, VM_JOBS how many guests run at a time.
+# VM_SUITES chooses kernels, VM_ONLY checks (by their functions' names, "a|b"), VM_JOBS how many
+# guests run at a time.
 
 cd "$(dirname "$0")/../.." || exit 2
 build=${BUILD:-build}
@@ -43,7 +44,7 @@ boot() { # suite
 	timeout -k 5 $LIMIT qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
 		-m 1024 -cpu max -smp 4,maxcpus=8 -accel tcg,thread=single -serial stdio \
 		-kernel "$vm/kernels/$1/vmlinuz" -initrd "$vm/initramfs.gz" \
-		-append "console=ttyS0 quiet panic=-1 rdinit=/init soak=$soak" </dev/null 2>&1 | tr -d '\r' >"$vm/$1.console"
+		-append "console=ttyS0 quiet panic=-1 rdinit=/init soak=$soak only=${VM_ONLY:-}" </dev/null 2>&1 | tr -d '\r' >"$vm/$1.console"
 }
 
 run_suite() { # suite: writes SUITE.tap, lines without numbers
