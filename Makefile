@@ -209,6 +209,8 @@ test-vm: static $(BUILD)/workloads/split-static $(BUILD)/vm/in_kernel $(BUILD)/v
 	$(BUILD)/tools/bpf_insns-static \
 	$(BUILD)/tools/bpf_insns
 	$(Q)tests/run vm
+test-vm-soak:
+	$(Q)VM_SOAK_SUITES="bullseye sid" VM_SUITES="bullseye sid" VM_ONLY=agent_soak $(MAKE) test-vm
 test-fresh:
 	$(Q)tests/run fresh
 bench: all workloads
@@ -241,6 +243,7 @@ make test [T=text]   everything but VMs; T: only the test programs with this tex
 make unit T=map      one unit test, its whole output; likewise bpf_host T=name
 make fuzz F=parse    one fuzz target, FUZZ_SECONDS=60
 make test-live       on this machine's kernel (root)
+make test-vm-soak    the agent for two minutes beside a load on 5.10 and 7.2
 make test-vm         on Debian's 5.10, 6.1, 6.12 and 7.2 kernels under QEMU
 make test-fresh      make run and make test in a fresh Debian 12 (root)
 make lint            layering, sizes, licences; each header by itself
@@ -257,5 +260,5 @@ clean:
 
 FORCE:
 -include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
-.PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm \
+.PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm test-vm-soak \
 	test-fresh bench soak run install format help clean FORCE

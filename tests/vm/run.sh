@@ -12,7 +12,7 @@ build=${BUILD:-build}
 vm=$build/vm
 suites=${VM_SUITES:-bullseye bookworm trixie sid}
 LIMIT=600 TRIES=3
-soak_suites=${VM_SOAK_SUITES-bullseye sid} # where the agent runs for VM_SOAK_SECONDS beside a load
+soak_suites=$VM_SOAK_SUITES # where the agent runs for VM_SOAK_SECONDS beside a load
 
 make_initramfs() {
 	local root=$vm/root
