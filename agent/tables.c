@@ -9,8 +9,9 @@
 /* In drains: what was used more recently is not dropped; when a table given up is tried again. */
 enum { DROP_AGE = 2, RETRY_AFTER = 60 };
 
-/* The two sides name the same things; a rule is copied as it is. */
+/* The two sides name the same things; rows and rules are taken as they are. */
 _Static_assert(sizeof(struct unwind_rule) == sizeof(struct sonde_rule), "rules differ");
+_Static_assert(sizeof(struct unwind_row) == sizeof(struct table_row), "rows differ");
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), "rules differ")
 SAME(UNWIND_NONE, SONDE_CFA_NONE);
 SAME(UNWIND_UNSUPPORTED, SONDE_CFA_UNSUPPORTED);
@@ -29,46 +30,23 @@ SAME(UNWIND_FP_AT_FP, SONDE_FP_AT_FP);
 SAME(offsetof(struct unwind_rule, cfa_off), offsetof(struct sonde_rule, off));
 SAME(offsetof(struct unwind_rule, cfa_add), offsetof(struct sonde_rule, add));
 SAME(offsetof(struct unwind_rule, fp_off), offsetof(struct sonde_rule, fp_off));
-
-/* The table in the form that collecting takes: rows as two arrays. */
-static int to_rows(const struct unwind_table *table, struct table_rows *rows, void **ret_memory)
-{
-	uint64_t *offsets = calloc(table->row_count, sizeof(uint64_t) + sizeof(uint32_t));
-	uint32_t *rules;
-
-	if (!offsets)
-		return -ENOMEM;
-	rules = (uint32_t *)(offsets + table->row_count);
-	for (size_t i = 0; i < table->row_count; i++) {
-		offsets[i] = table->rows[i].off;
-		rules[i] = table->rows[i].rule;
-	}
-	*rows = (struct table_rows){
-		.offsets = offsets,
-		.rule_indices = rules,
-		.row_count = table->row_count,
-		.rules = (const struct sonde_rule *)table->rules,
-		.rule_count = table->rule_count,
-	};
-	*ret_memory = offsets;
-	return 0;
-}
+SAME(offsetof(struct unwind_row, off), offsetof(struct table_row, off));
+SAME(offsetof(struct unwind_row, rule), offsetof(struct table_row, rule));
 
 static int load(struct collect *c, uint64_t file, const struct unwind_table *table)
 {
 	struct table_rows rows;
-	void *memory;
-	int err;
 
 	if (!table || !table->row_count)
 		return collect_add_table(c, file, NULL);
-	err = to_rows(table, &rows, &memory);
-	if (err)
-		return err;
-	err = file == SONDE_FRAME_VDSO ? collect_add_vdso_table(c, &rows)
-				       : collect_add_table(c, file, &rows);
-	free(memory);
-	return err;
+	rows = (struct table_rows){
+		.rows = (const struct table_row *)table->rows,
+		.row_count = table->row_count,
+		.rules = (const struct sonde_rule *)table->rules,
+		.rule_count = table->rule_count,
+	};
+	return file == SONDE_FRAME_VDSO ? collect_add_vdso_table(c, &rows)
+					: collect_add_table(c, file, &rows);
 }
 
 /* Drops the table that was unused for longest; false if all are in use. */

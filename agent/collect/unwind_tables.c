@@ -152,13 +152,13 @@ static int write_page(struct unwind_tables *t, uint64_t file, uint64_t number,
 		      const struct table_rows *rows, size_t *i, struct loaded_table *table)
 {
 	uint64_t start = number << SONDE_PAGE_SHIFT, end = start + PAGE_ROWS;
-	bool carry = *i >= rows->row_count || rows->offsets[*i] != start;
-	uint16_t carried = *i ? table->rules[rows->rule_indices[*i - 1]] : 0;
+	bool carry = *i >= rows->row_count || rows->rows[*i].off != start;
+	uint16_t carried = *i ? table->rules[rows->rows[*i - 1].rule] : 0;
 	struct sonde_row *index, *to;
 	size_t last = *i;
 	int err;
 
-	while (last < rows->row_count && rows->offsets[last] < end)
+	while (last < rows->row_count && rows->rows[last].off < end)
 		last++;
 	if (last == *i && carried == 0)
 		return 0; /* nothing here */
@@ -171,8 +171,8 @@ static int write_page(struct unwind_tables *t, uint64_t file, uint64_t number,
 		*to++ = (struct sonde_row){ .pc_low = 0, .rule = carried };
 	for (; *i < last; (*i)++)
 		*to++ = (struct sonde_row){
-			.pc_low = (uint16_t)(rows->offsets[*i] - start),
-			.rule = table->rules[rows->rule_indices[*i]],
+			.pc_low = (uint16_t)(rows->rows[*i].off - start),
+			.rule = table->rules[rows->rows[*i].rule],
 		};
 	page_index_write(index, (uint32_t)(to - index) - SONDE_INDEX_ROWS);
 	return 0;
@@ -181,16 +181,16 @@ static int write_page(struct unwind_tables *t, uint64_t file, uint64_t number,
 static int write_rows(struct unwind_tables *t, uint64_t file, const struct table_rows *rows,
 		      struct loaded_table *table)
 {
-	uint64_t number = rows->offsets[0] >> SONDE_PAGE_SHIFT;
+	uint64_t number = rows->rows[0].off >> SONDE_PAGE_SHIFT;
 	size_t i = 0;
 	int err = 0;
 
 	while (!err && i < rows->row_count) {
 		err = write_page(t, file, number++, rows, &i, table);
 		/* A page that nothing begins in and nothing reaches into is left out. */
-		if (!err && i < rows->row_count && table->rules[rows->rule_indices[i - 1]] == 0 &&
-		    rows->offsets[i] >> SONDE_PAGE_SHIFT > number)
-			number = rows->offsets[i] >> SONDE_PAGE_SHIFT;
+		if (!err && i < rows->row_count && table->rules[rows->rows[i - 1].rule] == 0 &&
+		    rows->rows[i].off >> SONDE_PAGE_SHIFT > number)
+			number = rows->rows[i].off >> SONDE_PAGE_SHIFT;
 	}
 	return err;
 }
@@ -201,8 +201,8 @@ static int write_rows(struct unwind_tables *t, uint64_t file, const struct table
  */
 static bool is_modest(const struct unwind_tables *t, const struct table_rows *rows)
 {
-	uint64_t first = rows->offsets[0] >> SONDE_PAGE_SHIFT;
-	uint64_t last = rows->offsets[rows->row_count - 1] >> SONDE_PAGE_SHIFT;
+	uint64_t first = rows->rows[0].off >> SONDE_PAGE_SHIFT;
+	uint64_t last = rows->rows[rows->row_count - 1].off >> SONDE_PAGE_SHIFT;
 
 	return rows->row_count <= t->maps.row_capacity / 2 && last - first < MAX_PAGES_PER_TABLE;
 }
@@ -210,8 +210,8 @@ static bool is_modest(const struct unwind_tables *t, const struct table_rows *ro
 static bool is_sound(const struct table_rows *rows)
 {
 	for (size_t i = 0; i < rows->row_count; i++) {
-		if (rows->rule_indices[i] >= rows->rule_count ||
-		    (i && rows->offsets[i] <= rows->offsets[i - 1]))
+		if (rows->rows[i].rule >= rows->rule_count ||
+		    (i && rows->rows[i].off <= rows->rows[i - 1].off))
 			return false;
 	}
 	return rows->row_count > 0;

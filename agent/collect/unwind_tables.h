@@ -14,10 +14,14 @@
 
 enum { ROWS_PER_UNIT = 64 }; /* grain of the allocator: 256 bytes */
 
-/* A table as it comes: offsets strictly ascending, rules by index. */
+struct table_row {
+	uint64_t off;
+	uint32_t rule; /* index into the table's rules */
+};
+
+/* A table as it comes: offsets strictly ascending. */
 struct table_rows {
-	const uint64_t *offsets;
-	const uint32_t *rule_indices;
+	const struct table_row *rows;
 	size_t row_count;
 	const struct sonde_rule *rules;
 	size_t rule_count;

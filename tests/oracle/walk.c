@@ -56,23 +56,12 @@ int oracle_map_delete(int fd, const void *key)
 
 static int table_load(__u64 file, const struct unwind_table *table)
 {
-	struct table_rows rows = { .row_count = table->row_count,
+	struct table_rows rows = { .rows = (const struct table_row *)table->rows,
+				   .row_count = table->row_count,
 				   .rules = (const struct sonde_rule *)table->rules,
 				   .rule_count = table->rule_count };
-	uint64_t *offsets = calloc(table->row_count + 1, sizeof(*offsets));
-	uint32_t *indices = calloc(table->row_count + 1, sizeof(*indices));
-	int err;
 
-	for (size_t i = 0; i < table->row_count; i++) {
-		offsets[i] = table->rows[i].off;
-		indices[i] = table->rows[i].rule;
-	}
-	rows.offsets = offsets;
-	rows.rule_indices = indices;
-	err = unwind_tables_add(&tables, file, &rows);
-	free(offsets);
-	free(indices);
-	return err;
+	return unwind_tables_add(&tables, file, &rows);
 }
 
 static void table_build(__u64 file, const char *path, bool is_vdso)

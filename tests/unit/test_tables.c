@@ -59,8 +59,8 @@ int collect_add_table(struct collect *c, uint64_t id, const struct table_rows *r
 	if (w.loaded[file]) /* built twice */
 		return 0;
 	for (size_t i = 0; i < rows->row_count; i++) {
-		assert_int_equal(rows->offsets[i], i * 16);
-		assert_int_equal(rows->rules[rows->rule_indices[i]].cfa,
+		assert_int_equal(rows->rows[i].off, i * 16);
+		assert_int_equal(rows->rules[rows->rows[i].rule].cfa,
 				 i + 1 < rows->row_count ? SONDE_CFA_SP : SONDE_CFA_NONE);
 	}
 	if (rows->row_count > w.room)

@@ -46,23 +46,21 @@ static void test_carried_rows(void **state)
 
 static void test_full_page(void **state)
 {
-	uint64_t *offsets = calloc(65536 + 2, sizeof(*offsets));
-	uint32_t *indices = calloc(65536 + 2, sizeof(*indices));
+	struct table_row *list = calloc(65536 + 2, sizeof(*list));
 	struct sonde_rule rules[3] = { { 0 }, sp_rule(8), sp_rule(16) };
-	struct table_rows rows = { offsets, indices, 65536 + 2, rules, 3 };
+	struct table_rows rows = { list, 65536 + 2, rules, 3 };
 
 	for (uint32_t i = 0; i < 65537; i++) {
-		offsets[i] = 0xffff + i;
-		indices[i] = 1 + i % 2;
+		list[i].off = 0xffff + i;
+		list[i].rule = 1 + i % 2;
 	}
-	offsets[65537] = 0x20000;
+	list[65537].off = 0x20000;
 	assert_int_equal(unwind_tables_add(&t, 9, &rows), 0);
 	for (uint32_t i = 0; i < 65537; i += 97)
 		assert_int_equal(kernel_find(9, 0xffff + i).off, 8 + 8 * (i % 2));
 	assert_int_equal(kernel_find(9, 0x1ffff).off, 8);
 	assert_int_equal(kernel_find(9, 0x20000).cfa, SONDE_CFA_NONE);
-	free(offsets);
-	free(indices);
+	free(list);
 }
 
 static void test_drop_and_reclaim(void **state)
@@ -75,7 +73,7 @@ static void test_drop_and_reclaim(void **state)
 	assert_int_equal(add(2, &b), 0);
 	assert_int_equal(add(1, &a), -EEXIST);
 	unwind_tables_drop(&t, 1);
-	assert_int_equal(kernel_find(1, a.offsets[0]).cfa, SONDE_CFA_NONE);
+	assert_int_equal(kernel_find(1, a.rows[0].off).cfa, SONDE_CFA_NONE);
 	check_all(2, &b);
 	assert_int_equal(add(1, &a), 0); /* again, while its old rows wait */
 	unwind_tables_reclaim(&t);
@@ -158,7 +156,7 @@ static void test_failure_leaves_nothing(void **state)
 		kernel.fail_with = 0;
 		if (err) {
 			assert_true(err == -ENOMEM || err == -ENOSPC || err == -E2BIG);
-			assert_int_equal(kernel_find(2, b.offsets[0]).cfa, SONDE_CFA_NONE);
+			assert_int_equal(kernel_find(2, b.rows[0].off).cfa, SONDE_CFA_NONE);
 			unwind_tables_reclaim(&t);
 			assert_int_equal(unwind_tables_bytes(&t), bytes);
 			check_all(1, &a);
@@ -256,10 +254,10 @@ static void test_unsound_tables(void **state)
 	row(&table, 16, 1);
 	row(&table, 16, 0);
 	assert_int_equal(add(1, &table), -EINVAL);
-	table.offsets[1] = 8;
+	table.rows[1].off = 8;
 	assert_int_equal(add(1, &table), -EINVAL);
-	table.offsets[1] = 24;
-	table.indices[0] = 2;
+	table.rows[1].off = 24;
+	table.rows[0].rule = 2;
 	assert_int_equal(add(1, &table), -EINVAL);
 	check_nothing_left();
 }

@@ -140,8 +140,7 @@ static inline int teardown(void **state)
 /* ---- tables ---- */
 
 struct table {
-	uint64_t offsets[MAX_ROWS];
-	uint32_t indices[MAX_ROWS];
+	struct table_row rows[MAX_ROWS];
 	struct sonde_rule rules[64];
 	size_t row_count, rule_count;
 };
@@ -163,13 +162,12 @@ static inline void table_begin(struct table *table, size_t rule_count, int salt)
 static inline void row(struct table *table, uint64_t off, uint32_t rule)
 {
 	assert_true(table->row_count < MAX_ROWS);
-	table->offsets[table->row_count] = off;
-	table->indices[table->row_count++] = rule;
+	table->rows[table->row_count++] = (struct table_row){ off, rule };
 }
 
 static inline int add(uint64_t file, const struct table *table)
 {
-	struct table_rows rows = { table->offsets, table->indices, table->row_count, table->rules,
+	struct table_rows rows = { table->rows, table->row_count, table->rules,
 				   table->rule_count };
 
 	return unwind_tables_add(&t, file, &rows);
@@ -179,8 +177,8 @@ static inline struct sonde_rule want(const struct table *table, uint64_t off)
 {
 	struct sonde_rule rule = { 0 };
 
-	for (size_t i = 0; i < table->row_count && table->offsets[i] <= off; i++)
-		rule = table->rules[table->indices[i]];
+	for (size_t i = 0; i < table->row_count && table->rows[i].off <= off; i++)
+		rule = table->rules[table->rows[i].rule];
 	return rule;
 }
 
@@ -194,12 +192,12 @@ static inline void check_at(uint64_t file, const struct table *table, uint64_t o
 /* At and around each row, and at the beginning and end of each page. */
 static inline void check_all(uint64_t file, const struct table *table)
 {
-	uint64_t end = table->offsets[table->row_count - 1] + 0x20000;
+	uint64_t end = table->rows[table->row_count - 1].off + 0x20000;
 
 	for (size_t i = 0; i < table->row_count; i++) {
-		check_at(file, table, table->offsets[i]);
-		check_at(file, table, table->offsets[i] + 1);
-		check_at(file, table, table->offsets[i] - 1);
+		check_at(file, table, table->rows[i].off);
+		check_at(file, table, table->rows[i].off + 1);
+		check_at(file, table, table->rows[i].off - 1);
 	}
 	if (end > 64ULL << 20)
 		return;
