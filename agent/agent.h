@@ -20,6 +20,7 @@ struct agent_options {
 	bool no_demangle;
 	size_t symbol_bytes;  /* budget for symbol tables */
 	size_t profile_bytes; /* bound of one profile in memory */
+	nsec_t last_wait_ns;  /* for files that are still being read, at the last profile */
 };
 
 /* The books of a run: what should have come, what came, what became of it. */
@@ -36,11 +37,18 @@ void agent_close(struct agent *a);
 /* See collect_add_target. */
 int agent_add_target(struct agent *a, pid_t pid);
 
+/* Starts the thread that reads files, then the sampling. */
 int agent_start(struct agent *a);
 
 /*
+ * Runs `fn` in that thread and returns its result: for what belongs to a thread, such as
+ * capabilities. Before the loop runs.
+ */
+int agent_call_in_reader(struct agent *a, int (*fn)(void));
+
+/*
  * Samples for a while and throws the samples away, so that the files of what runs already are
- * read and their unwind tables are loaded: until none was new for a tenth of a second, half a
+ * opened and their unwind tables are loaded: until none was new for a tenth of a second, half a
  * second at most. Blocks. For recordings, right after agent_start.
  */
 int agent_warm_up(struct agent *a);
@@ -55,7 +63,8 @@ int agent_drain(struct agent *a);
  * Drains and closes the books of an interval: the profile holds all samples since the last one
  * was taken (or agent_start), and comments with the totals of that time: counters as
  * "sonde.<name>=<number>", facts as "name: text". The caller frees it. With `last`
- * sampling stops first; else it goes on, into the next profile.
+ * sampling stops first, and files that samples need are waited for; else it goes on, into the
+ * next profile, as do samples whose files are still being read (comments carried_out, carried_in).
  */
 int agent_take(struct agent *a, bool last, struct profile **ret_profile);
 

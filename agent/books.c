@@ -41,6 +41,7 @@ void books_clear_gauges(struct agent_totals *t)
 {
 	t->collect.table_bytes = 0;
 	t->resolve.file_bytes = 0;
+	t->resolve.files_queued = t->resolve.samples_waiting = 0;
 	t->resolve.stacks_known = t->resolve.facts_known = t->resolve.files_known = 0;
 }
 
@@ -60,6 +61,8 @@ int books_add(struct profile *p, const struct agent_totals *t)
 		{ "missed_idle", t->collect.missed_idle },
 		{ "lost_stacks", t->resolve.lost_stacks },
 		{ "unknown_processes", t->resolve.unknown_processes },
+		{ "carried_in", t->resolve.carried_in },
+		{ "carried_out", t->resolve.carried_out },
 		{ "lost_no_memory", t->resolve.no_memory },
 		{ "bad_records", t->collect.bad_records },
 		{ "drain_errors", t->collect.drain_errors },

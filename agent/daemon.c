@@ -26,6 +26,7 @@ enum {
 };
 
 static const nsec_t HEARTBEAT = NSEC_PER_SEC;
+static const nsec_t LAST_WAIT = 2 * NSEC_PER_SEC; /* at the end; all of it may take 5 s */
 
 /* ---- what the loop calls ---- */
 
@@ -230,6 +231,7 @@ static int open_agent(struct daemon *d, char *reason, size_t size)
 		.no_demangle = d->options.no_demangle,
 		.symbol_bytes = SYMBOL_BYTES,
 		.profile_bytes = PROFILE_BYTES,
+		.last_wait_ns = LAST_WAIT,
 	};
 
 	return agent_open(&options, &d->agent, reason, size);
@@ -267,10 +269,16 @@ static int fill_loop(struct daemon *d)
 	return err;
 }
 
-/* What is not needed any more goes; that it could not is no reason to stop. */
-static void drop_privileges(void)
+/*
+ * What is not needed any more goes; that it could not is no reason to stop. Capabilities belong to
+ * a thread, the filter goes to all.
+ */
+static void drop_privileges(struct daemon *d)
 {
-	int err = privileges_drop();
+	int err = agent_call_in_reader(d->agent, privileges_drop);
+
+	if (!err)
+		err = privileges_drop();
 
 	if (err)
 		log_warn("privileges: not dropped: %s", strerror(-err));
@@ -345,12 +353,13 @@ int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn,
 		release(d);
 		return 1;
 	}
-	drop_privileges();
+	drop_privileges(d);
 	measure(d);
 	log_info("sonde %s: %s at %u Hz on %zu CPUs, into %s", SONDE_VERSION,
 		 agent_is_hardware(d->agent) ? "cycles" : "cpu-clock", agent_frequency(d->agent),
 		 agent_cpu_count(d->agent), d->options.dir);
 	notify_send("READY=1");
+	d->heartbeat = clock_monotonic(); /* getting ready is no stall */
 	err = loop_run(d->loop);
 	if (err)
 		log_error("loop: %s", strerror(-err));

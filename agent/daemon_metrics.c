@@ -93,6 +93,17 @@ static void write_tables(struct buf *out, const struct agent_totals *t)
 		{ "sonde_files_failed_total", METRIC_COUNTER,
 		  "Files that could not be opened or had changed.",
 		  (double)t->resolve.files_failed },
+		{ "sonde_files_put_off_total", METRIC_COUNTER,
+		  "Files announced while the queues for reading were full; announced again later.",
+		  (double)t->resolve.files_put_off },
+		{ "sonde_files_queued", METRIC_GAUGE,
+		  "Parts of files (unwind table, symbols) that wait to be read.",
+		  (double)t->resolve.files_queued },
+		{ "sonde_samples_waiting", METRIC_GAUGE, "Samples that wait for files to be read.",
+		  (double)t->resolve.samples_waiting },
+		{ "sonde_samples_carried_total", METRIC_COUNTER,
+		  "Samples put into the next collection since their files were still being read.",
+		  (double)t->resolve.carried_out },
 	};
 
 	metric_family(out, "sonde_table_entries", METRIC_GAUGE,

@@ -20,6 +20,8 @@ int main(int argc, char **argv)
 {
 	/* Buffers for parsing go back to the system when they are freed, however large one was. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	/* What the reading thread allocates is freed by the loop: one heap for both stays small. */
+	mallopt(M_ARENA_MAX, 1);
 	if (argc < 2) {
 		usage(stderr);
 		return 2;

@@ -35,8 +35,8 @@ bool privilege_have(enum privilege p);
 /*
  * Gives up, for good, all capabilities but those above (bounding, permitted, effective,
  * inheritable, ambient), and sets no_new_privs. 0 or -errno. Where BPF or PERFMON are missing,
- * CAP_SYS_ADMIN stays if it is there. Capabilities belong to a thread: call it before the
- * first further one starts.
+ * CAP_SYS_ADMIN stays if it is there. Capabilities belong to a thread: to be called in each that
+ * has started (agent_call_in_reader).
  */
 int privileges_drop(void);
 

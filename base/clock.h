@@ -9,6 +9,7 @@
 typedef uint64_t nsec_t;
 
 #define NSEC_PER_SEC 1000000000ULL
+#define NSEC_PER_MS  1000000ULL
 
 static inline nsec_t clock_read(clockid_t id)
 {

@@ -20,6 +20,9 @@ enum {
 	REASON_BYTES = 2048,
 };
 
+/* At the end, for names out of files that are still being read. */
+static const nsec_t LAST_WAIT = 10 * NSEC_PER_SEC;
+
 #define FIELD(name) offsetof(struct record_options, name)
 
 const struct option_row record_rows[] = {
@@ -188,6 +191,7 @@ static int record(struct record_options *o)
 		.no_demangle = o->no_demangle,
 		.symbol_bytes = SYMBOL_BYTES,
 		.profile_bytes = PROFILE_BYTES,
+		.last_wait_ns = LAST_WAIT,
 	};
 	struct launch launch = { .go_fd = -1, .error_fd = -1 };
 	struct record_target target = { 0 };

@@ -4,7 +4,8 @@
  *
  * Knows ELF, /proc/kallsyms and perf maps; knows nothing of BPF, profiles or agents. All
  * input is foreign (tenants control their files): every reader is bounded, and bad input
- * gives a reason, never a wrong name. Nothing here is thread-safe, logs, or maps a file.
+ * gives a reason, never a wrong name. Nothing here logs or maps a file. An object is for one thread
+ * at a time; there is no other state, so that threads may load files side by side.
  *
  * Objects: sym_file (one ELF file), sym_kernel (kallsyms), sym_perfmap (a JIT's perf-PID.map).
  */
@@ -28,7 +29,8 @@
 	X(SYM_NO_JIT_MAP, "no perf map for JIT code") \
 	X(SYM_NO_KALLSYMS, "kernel addresses are hidden (kptr_restrict)") \
 	X(SYM_NO_MEMORY, "over the memory bound") \
-	X(SYM_NO_BUDGET, "over the CPU budget: files are not read for now")
+	X(SYM_NO_BUDGET, "over the CPU budget: files are not read for now") \
+	X(SYM_READING, "file had not been read yet")
 
 enum sym_reason {
 #define X(id, text) id,

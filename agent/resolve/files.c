@@ -16,6 +16,12 @@
  */
 enum { MAX_FILES = 16384, KEEP = 3600, IN_USE = 2, RETRY = 30 };
 
+/*
+ * How long counts wait for symbols that are on their way. A reader that hangs would hold them for
+ * ever.
+ */
+static const nsec_t PATIENCE = 30 * NSEC_PER_SEC;
+
 static void file_free(void *object)
 {
 	struct known_file *file = object;
@@ -27,12 +33,13 @@ static void file_free(void *object)
 	free(file);
 }
 
-void file_table_init(struct file_table *t, const char *proc_root, size_t budget,
-		     const struct sym_file_options *options)
+int file_table_init(struct file_table *t, const char *proc_root, size_t budget,
+		    const struct sym_file_options *options)
 {
 	*t = (struct file_table){ .options = *options, .proc_root = proc_root, .budget = budget };
 	t->built_end = &t->built;
 	known_init(&t->known, MAX_FILES, KEEP, file_free);
+	return reader_new(options, &t->reader);
 }
 
 void file_table_fini(struct file_table *t)
@@ -40,11 +47,13 @@ void file_table_fini(struct file_table *t)
 	struct unwind_table *table;
 	uint64_t file;
 
+	reader_free(t->reader);
+	t->reader = NULL;
 	while (file_table_next_built(t, &file, &table))
 		unwind_table_free(table);
 	known_fini(&t->known);
-	free(t->evicted.ids);
-	t->evicted = (struct forget_list){ 0 };
+	free(t->again.ids);
+	t->again = (struct forget_list){ 0 };
 }
 
 static enum sym_reason reason_of(int err)
@@ -60,6 +69,10 @@ static enum sym_reason reason_of(int err)
 	case -ENOMEM:
 	case -EFBIG:
 		return SYM_NO_MEMORY;
+	case -EAGAIN:
+		return SYM_READING;
+	case -ECANCELED:
+		return SYM_NO_BUDGET;
 	default:
 		return SYM_NO_FILE;
 	}
@@ -91,29 +104,9 @@ static bool make_room(struct file_table *t, uint32_t now)
 			return false;
 		bytes -= sym_file_bytes(file->symbols);
 		free_symbols(file);
-		forget_list_add(&t->evicted, id);
+		forget_list_add(&t->again, id);
 	}
 	return true;
-}
-
-/* Reads the symbols; a file that changes meanwhile is given up. */
-static int load_symbols(struct file_table *t, int fd, const struct sonde_file *record,
-			struct known_file *file, uint32_t now)
-{
-	int err;
-
-	if (!make_room(t, now))
-		return -ENOMEM;
-	err = sym_file_load(fd, &t->options, &file->symbols);
-	if (err)
-		return err;
-	err = target_file_verify(fd, record);
-	if (err) {
-		sym_file_free(file->symbols);
-		file->symbols = NULL;
-		return err;
-	}
-	return 0;
 }
 
 /* An answer for the kernel side; takes over `table`. Without memory it asks no more. */
@@ -128,14 +121,6 @@ static void add_built(struct file_table *t, uint64_t id, struct unwind_table *ta
 	*built = (struct built_table){ .file = id, .table = table };
 	*t->built_end = built;
 	t->built_end = &built->next;
-}
-
-static void build_table(struct file_table *t, int fd, uint64_t id)
-{
-	const struct unwind_options options = { .debug_dir = t->options.debug_dir };
-	struct unwind_table *table;
-
-	add_built(t, id, unwind_table_build(fd, &options, &table) ? NULL : table);
 }
 
 bool file_table_next_built(struct file_table *t, uint64_t *ret_file,
@@ -154,68 +139,129 @@ bool file_table_next_built(struct file_table *t, uint64_t *ret_file,
 	return true;
 }
 
-/* A file that cannot be read now: its path is known all the same. */
-static void put_unread(struct file_table *t, const struct event *event, enum sym_reason reason,
-		       uint32_t now)
+/* A file without symbols, for now or for good; NULL without memory or room for it. */
+static struct known_file *put_file(struct file_table *t, uint64_t id, const char *path,
+				   enum sym_reason reason, uint32_t now)
 {
 	struct known_file *file = calloc(1, sizeof(*file));
-	char path[PATH_MAX];
 
 	if (!file)
-		return;
-	path_names_join(&event->file.path, path, sizeof(path));
+		return NULL;
 	file->reason = reason;
 	file->path = strdup(path);
-	known_put(&t->known, event->id, file, now);
+	return known_put(&t->known, id, file, now) ? NULL : file;
 }
 
-/* Reads the open file. Returns true if it shall be announced again. */
-static bool read_file(struct file_table *t, const struct event *event,
-		      const struct target_file *target, uint32_t now)
+/*
+ * Whether symbols are wanted; the file is known then, as being read. Symbols may be there already:
+ * then only the kernel side has dropped its table.
+ */
+static bool wants_symbols(struct file_table *t, uint64_t id, const char *path, uint32_t now)
 {
-	struct known_file *file = calloc(1, sizeof(*file));
-	int err;
+	const struct known_file *have = known_get(&t->known, id, now);
+	struct known_file *file;
 
+	if (have && (have->reason == SYM_OK || have->reading))
+		return false;
+	if (t->no_reading) {
+		if (!have)
+			put_file(t, id, path, SYM_NO_BUDGET, now);
+		return false;
+	}
+	if (!make_room(t, now)) {
+		put_file(t, id, path, SYM_NO_MEMORY, now);
+		return false;
+	}
+	file = put_file(t, id, path, SYM_READING, now);
 	if (!file)
-		return true;
-	err = load_symbols(t, target->fd, event->file.record, file, now);
-	file->reason = reason_of(err);
-	file->path = strdup(target->path);
-	if (err)
-		t->failed++;
-	else
-		t->opened++;
-	if (err == -ESTALE)
-		add_built(t, event->id, NULL);
-	else
-		build_table(t, target->fd, event->id);
-	return known_put(&t->known, event->id, file, now) != 0 || err == -ESTALE;
+		return false;
+	file->reading = clock_monotonic();
+	t->symbols_due++;
+	return true;
+}
+
+/* Has the reader read it. Returns true if the kernel side shall ask again. */
+static bool read_file(struct file_table *t, uint64_t id, const struct target_file *target,
+		      uint32_t now)
+{
+	struct read_job job = { .file = id, .fd = target->fd, .identity = target->identity,
+				.wants_table = true };
+
+	job.wants_symbols = wants_symbols(t, id, target->path, now);
+	if (reader_submit(t->reader, &job) == 0)
+		return known_age(&t->known, id, now) == UINT32_MAX; /* found no room */
+	close(target->fd);
+	t->put_off++;
+	if (job.wants_symbols) {
+		t->symbols_due--;
+		put_file(t, id, target->path, SYM_READING, now);
+	}
+	return true;
 }
 
 bool file_table_event(struct file_table *t, const struct event *event, uint32_t now)
 {
-	struct known_file *have = known_renew(&t->known, event->id, now);
+	bool is_known = known_renew(&t->known, event->id, now);
 	struct target_file target;
-	bool again = false;
 	int err;
 
 	err = target_file_open(t->proc_root, event->file.record, &event->file.path, &target);
-	if (err) {
-		t->failed++;
-		if (!have)
-			put_unread(t, event, reason_of(err), now);
-		add_built(t, event->id, NULL); /* until the next try: frame pointers */
-		return true;
+	if (!err)
+		return read_file(t, event->id, &target, now);
+	t->failed++;
+	if (!is_known)
+		put_file(t, event->id, target.path, reason_of(err), now);
+	add_built(t, event->id, NULL); /* until the next try: frame pointers */
+	return true;
+}
+
+/* Takes over `symbols`. A file that was given up meanwhile needs none. */
+static void take_symbols(struct file_table *t, const struct read_result *result, uint32_t now)
+{
+	struct known_file *file = known_get(&t->known, result->file, now);
+	int err = result->err;
+
+	t->symbols_due--;
+	if (!file || !file->reading) {
+		sym_file_free(result->symbols);
+		return;
 	}
-	/* Symbols may be there already: then only the kernel side has dropped its table. */
-	if (t->no_reading && !have)
-		put_unread(t, event, SYM_NO_BUDGET, now);
-	if (t->no_reading || (have && have->reason == SYM_OK))
-		build_table(t, target.fd, event->id);
-	else
-		again = read_file(t, event, &target, now);
-	close(target.fd);
-	return again;
+	file->reading = 0;
+	if (!err && !make_room(t, now))
+		err = -ENOMEM;
+	file->reason = reason_of(err);
+	if (err) {
+		sym_file_free(result->symbols);
+		t->failed += err != -EAGAIN && err != -ECANCELED;
+		t->put_off += err == -EAGAIN;
+	} else {
+		file->symbols = result->symbols;
+		t->opened++;
+	}
+	if (err == -ESTALE || err == -EAGAIN)
+		forget_list_add(&t->again, result->file);
+}
+
+void file_table_fetch(struct file_table *t, uint32_t now)
+{
+	struct read_result result;
+
+	/* The rest keeps until the next turn of the loop. */
+	for (int i = 0; i < READER_MAX_RESULTS && reader_next(t->reader, &result); i++) {
+		if (result.part == READ_SYMBOLS) {
+			take_symbols(t, &result, now);
+			continue;
+		}
+		/* A file that cannot be read, or has changed, has no table. */
+		add_built(t, result.file, result.table);
+		if (result.err == -ESTALE)
+			forget_list_add(&t->again, result.file);
+	}
+}
+
+bool file_table_is_reading(const struct file_table *t, const struct known_file *file)
+{
+	return file->reading && clock_monotonic() - file->reading < PATIENCE;
 }
 
 struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t now)
@@ -242,6 +288,7 @@ void file_table_set_reading(struct file_table *t, bool read_files, struct forget
 	if (t->no_reading && read_files)
 		ask_again(t, SYM_NO_BUDGET, list);
 	t->no_reading = !read_files;
+	reader_set_symbols(t->reader, read_files);
 }
 
 void file_table_drop(struct file_table *t, struct forget_list *list)
@@ -258,8 +305,8 @@ void file_table_drop(struct file_table *t, struct forget_list *list)
 
 void file_table_tick(struct file_table *t, uint32_t now, struct forget_list *list)
 {
-	while (t->evicted.count)
-		forget_list_add(list, t->evicted.ids[--t->evicted.count]);
+	while (t->again.count)
+		forget_list_add(list, t->again.ids[--t->again.count]);
 	if (now % RETRY == 0)
 		ask_again(t, SYM_NO_MEMORY, list);
 }
@@ -267,7 +314,7 @@ void file_table_tick(struct file_table *t, uint32_t now, struct forget_list *lis
 size_t file_table_bytes(const struct file_table *t)
 {
 	struct known_file *const *file;
-	size_t cursor = 0, bytes = 0;
+	size_t cursor = 0, bytes = reader_bytes(t->reader, READ_SYMBOLS);
 
 	while (map_next(&t->known.map, &cursor, NULL, &file))
 		bytes += (*file)->symbols ? sym_file_bytes((*file)->symbols) : 0;

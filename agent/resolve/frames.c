@@ -217,7 +217,8 @@ void frames_add_text(struct resolver *r, const char *text, struct sample_frames 
 static bool is_final(const struct resolver *r, const struct sonde_frame *frame,
 		     enum sym_reason reason)
 {
-	return reason != SYM_NO_FILE && reason != SYM_FILE_CHANGED && reason != SYM_NO_BUDGET;
+	return reason != SYM_NO_FILE && reason != SYM_FILE_CHANGED && reason != SYM_NO_BUDGET &&
+	       reason != SYM_READING;
 }
 
 static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint64_t process_id,

@@ -22,6 +22,7 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	struct sym_file_options files = { .debug_dir = options->debug_dir,
 					  .no_demangle = options->no_demangle };
 	struct resolver *r = calloc(1, sizeof(*r));
+	int err;
 
 	if (!r)
 		return -ENOMEM;
@@ -30,10 +31,15 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	known_init(&r->user_stacks, MAX_STACKS, KEEP_STACKS, free);
 	known_init(&r->kernel_stacks, MAX_STACKS, KEEP_STACKS, free);
 	task_tables_init(&r->tasks, options->proc_root);
-	file_table_init(&r->files, options->proc_root, options->symbol_bytes, &files);
+	err = file_table_init(&r->files, options->proc_root, options->symbol_bytes, &files);
 	map_init(&r->frame_locations, sizeof(struct frame_key), sizeof(struct frame_value),
 		 MAX_FRAME_LOCATIONS);
 	map_init(&r->unnamed_mappings, sizeof(uint32_t), 0, MAX_MAPPINGS);
+	waiting_init(r);
+	if (err) {
+		resolver_free(r);
+		return err;
+	}
 	/* Without these the addresses stay, with a reason. */
 	if (sym_file_load_vdso(&files, &r->vdso))
 		r->vdso = NULL;
@@ -57,6 +63,7 @@ void resolver_free(struct resolver *r)
 	file_table_fini(&r->files);
 	map_fini(&r->frame_locations);
 	map_fini(&r->unnamed_mappings);
+	map_fini(&r->waiting);
 	sym_file_free(r->vdso);
 	sym_kernel_free(r->kernel);
 	for (size_t i = 0; i < sizeof(r->forget) / sizeof(r->forget[0]); i++)
@@ -70,6 +77,8 @@ void resolver_begin(struct resolver *r, struct profile *profile)
 	r->profile_number++;
 	map_clear(&r->frame_locations);
 	map_clear(&r->unnamed_mappings);
+	r->totals.carried_in += r->carried;
+	r->carried = 0;
 }
 
 void resolver_end(struct resolver *r)
@@ -79,6 +88,53 @@ void resolver_end(struct resolver *r)
 	for (uint32_t id = 1; id <= p->mapping_count; id++)
 		p->mappings[id - 1].has_functions = !map_find(&r->unnamed_mappings, &id);
 	r->profile = NULL;
+	r->carried = waiting_samples(r);
+	r->totals.carried_out += r->carried;
+}
+
+int resolver_start(struct resolver *r)
+{
+	return reader_start(r->files.reader);
+}
+
+int resolver_call_in_reader(struct resolver *r, int (*fn)(void))
+{
+	return reader_call(r->files.reader, fn);
+}
+
+int resolver_fd(const struct resolver *r)
+{
+	return reader_fd(r->files.reader);
+}
+
+void resolver_poll(struct resolver *r)
+{
+	file_table_fetch(&r->files, r->now);
+	/* Not for each file that comes: that would be going through all that wait, again and again. */
+	if (!r->files.symbols_due)
+		waiting_retry(r);
+}
+
+size_t resolver_tables_due(const struct resolver *r)
+{
+	return reader_jobs(r->files.reader, READ_TABLE);
+}
+
+bool resolver_is_waiting(const struct resolver *r)
+{
+	return r->waiting.count > 0;
+}
+
+void resolver_stop_waiting(struct resolver *r)
+{
+	r->no_waiting = true;
+	waiting_retry(r);
+	r->no_waiting = false;
+}
+
+void resolver_discard_waiting(struct resolver *r)
+{
+	map_clear(&r->waiting);
 }
 
 static void put_user_stack(struct resolver *r, const struct event *event)
@@ -195,6 +251,8 @@ void resolver_count(struct resolver *r, const struct sonde_count_key *key,
 		kernel = known_get(&r->kernel_stacks, key->kernel_stack, r->now);
 	if (key->user_stack)
 		user = known_get(&r->user_stacks, key->user_stack, r->now);
+	if (user && waiting_take(r, key, count, user, process))
+		return;
 	if (kernel)
 		frames_add_kernel(r, kernel, &frames);
 	if (user)
@@ -237,6 +295,7 @@ void resolver_drop_symbols(struct resolver *r)
 
 void resolver_tick(struct resolver *r)
 {
+	waiting_retry(r);
 	known_expire(&r->user_stacks, r->now, &r->forget[RESOLVER_STACK]);
 	known_expire(&r->kernel_stacks, r->now, &r->forget[RESOLVER_STACK]);
 	known_expire(&r->tasks.processes, r->now, &r->forget[RESOLVER_FACT]);
@@ -276,9 +335,13 @@ void resolver_totals(const struct resolver *r, struct resolver_totals *ret_total
 	*ret_totals = r->totals;
 	ret_totals->files = r->files.opened;
 	ret_totals->files_failed = r->files.failed;
+	ret_totals->files_put_off = r->files.put_off;
 	ret_totals->file_bytes = file_table_bytes(&r->files);
 	ret_totals->stacks_known = r->user_stacks.map.count + r->kernel_stacks.map.count;
 	ret_totals->facts_known = r->tasks.processes.map.count + r->tasks.threads.map.count +
 				  r->tasks.cgroups.map.count;
 	ret_totals->files_known = r->files.known.map.count;
+	ret_totals->files_queued = reader_jobs(r->files.reader, READ_TABLE) +
+				   reader_jobs(r->files.reader, READ_SYMBOLS);
+	ret_totals->samples_waiting = waiting_samples(r);
 }

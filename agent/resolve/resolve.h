@@ -6,7 +6,9 @@
  *
  * Everything that the kernel side delivered ends in the profile: with names if they are
  * known, else as an address with its module, or as a frame "[reason]".
- * Thread: one. Files are read here, when first seen: a few ms for a large one.
+ * Threads: the loop's, which makes all calls here, and one of its own that reads target files
+ * (reader.h). A count whose stack meets a file that is still being read waits for it, here;
+ * nobody waits for the thread.
  */
 #ifndef AGENT_RESOLVE_RESOLVE_H
 #define AGENT_RESOLVE_RESOLVE_H
@@ -40,20 +42,52 @@ struct resolver_totals {
 	uint64_t unknown_processes;   /* samples whose process record was not there */
 	uint64_t no_memory;           /* samples that could not be added: lost */
 	uint64_t files, files_failed; /* opened; could not be opened, or changed */
+	uint64_t files_put_off;       /* announced when the queues were full: announced again later */
+	uint64_t carried_in, carried_out; /* samples that waited for files when a profile was closed */
 	uint64_t stacks, file_bytes;  /* stack records received; bytes of symbol tables held */
 	uint64_t processes;           /* process records received */
 
 	/* Gauges: how full the tables are that both sides keep. */
 	uint64_t stacks_known, facts_known, files_known;
+	uint64_t files_queued;    /* parts of files that the reader has to do: tables and symbols */
+	uint64_t samples_waiting; /* for files */
 };
 
 int resolver_new(const struct resolver_options *options, struct resolver **ret_resolver);
 void resolver_free(struct resolver *r);
 
+/* Starts the reading of files: 0 or -errno. Until then all files wait. */
+int resolver_start(struct resolver *r);
+
+/* Runs `fn` in the thread that reads: see reader_call. */
+int resolver_call_in_reader(struct resolver *r, int (*fn)(void));
+
+/* Readable when files have been read: call resolver_poll. */
+int resolver_fd(const struct resolver *r);
+
+/*
+ * Takes in what was read: tables for resolver_next_table, and symbols, by which counts that wait
+ * may get into the profile.
+ */
+void resolver_poll(struct resolver *r);
+
+/* Files whose unwind tables are not built yet. */
+size_t resolver_tables_due(const struct resolver *r);
+
+/* Whether counts wait for files. */
+bool resolver_is_waiting(const struct resolver *r);
+
+/* Ends all waiting: what has no symbols yet has the reason SYM_READING. */
+void resolver_stop_waiting(struct resolver *r);
+
+/* Throws away the counts that wait. */
+void resolver_discard_waiting(struct resolver *r);
+
 /* Samples go to `profile` from now on. Its types must be samples/count and the weight's. */
 void resolver_begin(struct resolver *r, struct profile *profile);
 
-/* The profile gets its last facts (mapping flags); no more samples go there. */
+/* The profile gets its last facts (mapping flags); no more samples go there. Counts that wait go
+ * into the next one. */
 void resolver_end(struct resolver *r);
 
 void resolver_event(struct resolver *r, const struct event *event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What resolve.c (events, counts, life) and frames.c (frame to location) share. */
+/* What resolve.c (events, counts, life), frames.c (frame to location) and waiting.c share. */
 #ifndef AGENT_RESOLVE_RESOLVE_PRIVATE_H
 #define AGENT_RESOLVE_RESOLVE_PRIVATE_H
 
@@ -47,6 +47,10 @@ struct resolver {
 	struct map frame_locations; /* frame_key -> frame_value, of this profile */
 	struct map unnamed_mappings; /* mapping id -> (): some location has no name */
 
+	struct map waiting; /* sonde_count_key -> sonde_count: see waiting.c */
+	bool no_waiting;    /* what is there must do */
+	uint64_t carried;   /* samples that waited when the last profile was closed */
+
 	struct forget_list forget[3]; /* by enum resolver_thing */
 	struct resolver_totals totals;
 };
@@ -59,6 +63,17 @@ struct sample_frames {
 	enum sym_reason leaf_reason;
 	uint64_t samples; /* weight for the totals */
 };
+
+void waiting_init(struct resolver *r);
+
+/* Puts the count aside if a file of its stack is being read; false if it is to be resolved now. */
+bool waiting_take(struct resolver *r, const struct sonde_count_key *key,
+		  const struct sonde_count *count, const struct user_stack *stack,
+		  struct known_process *process);
+
+/* Resolves what can be resolved by now. */
+void waiting_retry(struct resolver *r);
+uint64_t waiting_samples(const struct resolver *r);
 
 /* Append the frames of a stack; what cannot be added for want of memory is left out. */
 void frames_add_user(struct resolver *r, const struct user_stack *stack, uint64_t process_id,

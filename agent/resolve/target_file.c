@@ -16,7 +16,7 @@ enum { PROC_PATH_BYTES = 256, DEV_MINOR_BITS = 20 };
 
 static const char DELETED[] = " (deleted)";
 
-int target_file_verify(int fd, const struct sonde_file *record)
+int target_file_verify(int fd, const struct target_identity *identity)
 {
 	struct stat st;
 
@@ -25,21 +25,21 @@ int target_file_verify(int fd, const struct sonde_file *record)
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
 	/* Not the device: overlayfs shows another one. */
-	if (st.st_ino != record->ino || st.st_mtim.tv_sec != record->mtime_sec ||
-	    (uint64_t)st.st_mtim.tv_nsec != record->mtime_nsec)
+	if (st.st_ino != identity->ino || st.st_mtim.tv_sec != identity->mtime_sec ||
+	    (uint64_t)st.st_mtim.tv_nsec != identity->mtime_nsec)
 		return -ESTALE;
 	return 0;
 }
 
 /* Never blocks on a FIFO or a device in the way; links are followed (map_files is one). */
-static int open_verified(const char *path, const struct sonde_file *record, int *ret_fd)
+static int open_verified(const char *path, const struct target_identity *identity, int *ret_fd)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	err = target_file_verify(fd, record);
+	err = target_file_verify(fd, identity);
 	if (err) {
 		close(fd);
 		return err;
@@ -78,7 +78,7 @@ static int open_by_process(const char *proc_root, const struct sonde_file *recor
 			 tid, (uint64_t)record->vm_start, (uint64_t)record->vm_end);
 	else
 		snprintf(link, sizeof(link), "%s/%u/exe", proc_root, tid);
-	err = open_verified(link, record, &file->fd);
+	err = open_verified(link, &file->identity, &file->fd);
 	if (!err)
 		note_link(link, names, file->path);
 	return err;
@@ -86,7 +86,7 @@ static int open_by_process(const char *proc_root, const struct sonde_file *recor
 
 /* The path as it is in its file system, through every mount of that device. */
 static int open_by_mounts(const char *proc_root, const struct sonde_file *record,
-			  const char *path, int *ret_fd)
+			  struct target_file *file)
 {
 	char mountinfo[PROC_PATH_BYTES], full[PATH_MAX];
 	struct mounts mounts;
@@ -101,9 +101,9 @@ static int open_by_mounts(const char *proc_root, const struct sonde_file *record
 
 		if (m->major != record->dev >> DEV_MINOR_BITS ||
 		    m->minor != (record->dev & ((1U << DEV_MINOR_BITS) - 1)) ||
-		    !mount_translate(m, path, full, sizeof(full)))
+		    !mount_translate(m, file->path, full, sizeof(full)))
 			continue;
-		err = open_verified(full, record, ret_fd);
+		err = open_verified(full, &file->identity, &file->fd);
 		if (!err || err == -ESTALE || result == -ENOENT)
 			result = err;
 	}
@@ -117,13 +117,15 @@ int target_file_open(const char *proc_root, const struct sonde_file *record,
 	int err, by_path;
 
 	ret_file->fd = -1;
+	ret_file->identity = (struct target_identity){ record->ino, record->mtime_sec,
+						       record->mtime_nsec };
 	path_names_join(names, ret_file->path, sizeof(ret_file->path));
 	err = open_by_process(proc_root, record, record->tid, names, ret_file);
 	if (err && record->tid != record->tgid)
 		err = open_by_process(proc_root, record, record->tgid, names, ret_file);
 	if (!err)
 		return 0;
-	by_path = open_by_mounts(proc_root, record, ret_file->path, &ret_file->fd);
+	by_path = open_by_mounts(proc_root, record, ret_file);
 	if (!by_path)
 		return 0;
 	return by_path == -ESTALE ? -ESTALE : err;

@@ -11,8 +11,16 @@
 
 #include "agent/collect/events.h"
 
+/* What tells a version of a file from all others, as far as stat() shows it. */
+struct target_identity {
+	uint64_t ino;
+	int64_t mtime_sec;
+	uint64_t mtime_nsec;
+};
+
 struct target_file {
 	int fd;              /* to be closed by the caller */
+	struct target_identity identity; /* of the record */
 	char path[PATH_MAX]; /* as the process sees it where known; no " (deleted)" */
 };
 
@@ -23,7 +31,7 @@ struct target_file {
 int target_file_open(const char *proc_root, const struct sonde_file *record,
 		     const struct path_names *names, struct target_file *ret_file);
 
-/* Whether the file behind `fd` still has the identity in `record`. */
-int target_file_verify(int fd, const struct sonde_file *record);
+/* Whether the file behind `fd` is that one still: 0, -ESTALE, -EINVAL (no regular file), -errno. */
+int target_file_verify(int fd, const struct target_identity *identity);
 
 #endif

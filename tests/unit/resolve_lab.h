@@ -6,6 +6,7 @@
 #ifndef TESTS_UNIT_RESOLVE_LAB_H
 #define TESTS_UNIT_RESOLVE_LAB_H
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +71,8 @@ static inline struct event lab_file_event(const struct sonde_file *record, uint6
 			       .file = { .record = record, .path = { "program\0bin\0", 12, 2 } } };
 }
 
-static inline void lab_file(void)
+/* Announced, but perhaps not read yet. */
+static inline void lab_announce(void)
 {
 	struct sonde_file record;
 	struct event event;
@@ -78,6 +80,26 @@ static inline void lab_file(void)
 	lab_file_record(&record);
 	event = lab_file_event(&record, LAB_FILE);
 	resolver_event(resolver, &event);
+}
+
+/* Until all announced files are read. */
+static inline void lab_settle(void)
+{
+	struct pollfd results = { .fd = resolver_fd(resolver), .events = POLLIN };
+	struct resolver_totals t;
+	int timeout_ms = 0; /* none is under way: what is read is there */
+
+	do {
+		resolver_poll(resolver);
+		resolver_totals(resolver, &t);
+		timeout_ms = t.files_queued ? -1 : 0;
+	} while (poll(&results, 1, timeout_ms) > 0);
+}
+
+static inline void lab_file(void)
+{
+	lab_announce();
+	lab_settle();
 }
 
 static inline void lab_process(uint64_t id, const char *comm)
@@ -130,7 +152,8 @@ static inline void lab_count(uint64_t user_stack, uint64_t kernel_stack, uint64_
 	resolver_count(resolver, &key, &count);
 }
 
-static inline int lab_open(void **state)
+/* Files are not read before resolver_start. */
+static inline int lab_open_idle(void **state)
 {
 	const struct resolver_options options = { .proc_root = "/proc",
 						  .symbol_bytes = 64 << 20 };
@@ -144,6 +167,11 @@ static inline int lab_open(void **state)
 	lab_thread(LAB_THREAD, "worker");
 	lab_cgroup(LAB_CGROUP);
 	return 0;
+}
+
+static inline int lab_open(void **state)
+{
+	return lab_open_idle(state) || resolver_start(resolver) ? -1 : 0;
 }
 
 static inline int lab_close(void **state)

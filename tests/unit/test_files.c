@@ -19,8 +19,31 @@ static int setup(void **state)
 	strcpy(path + sizeof(path) - 7, "XXXXXX");
 	fd = mkstemp(path);
 	close(fd);
-	file_table_init(&table, "/proc", BUDGET, &options);
-	return fd < 0 ? -1 : 0;
+	if (fd < 0 || file_table_init(&table, "/proc", BUDGET, &options))
+		return -1;
+	return reader_start(table.reader);
+}
+
+/* Nothing is read before reader_start. */
+static int setup_idle(void **state)
+{
+	const struct sym_file_options options = { 0 };
+	int err = setup(state);
+
+	file_table_fini(&table);
+	return err || file_table_init(&table, "/proc", BUDGET, &options) ? -1 : 0;
+}
+
+/* Until all that was announced is read. */
+static void settle(uint32_t now)
+{
+	struct pollfd results = { .fd = reader_fd(table.reader), .events = POLLIN };
+	bool busy;
+
+	do {
+		file_table_fetch(&table, now);
+		busy = reader_jobs(table.reader, READ_TABLE) || reader_jobs(table.reader, READ_SYMBOLS);
+	} while (poll(&results, 1, busy ? -1 : 0) > 0);
 }
 
 static int teardown(void **state)
@@ -32,8 +55,10 @@ static int teardown(void **state)
 static bool announce_at(const struct sonde_file *record, uint32_t now)
 {
 	struct event event = lab_file_event(record, LAB_FILE);
+	bool again = file_table_event(&table, &event, now);
 
-	return file_table_event(&table, &event, now);
+	settle(now);
+	return again;
 }
 
 static bool announce(const struct sonde_file *record)
@@ -150,11 +175,13 @@ static void test_eviction(void **state)
 	table.budget = file_table_bytes(&table); /* full */
 	event = lab_file_event(&record, other);
 	assert_false(file_table_event(&table, &event, 2)); /* the first one is in use */
+	settle(2);
 	assert_int_equal(file_table_find(&table, other, 2)->reason, SYM_NO_MEMORY);
 	file_table_tick(&table, 2, &list);
 	assert_int_equal(list.count, 0);
 
 	assert_false(file_table_event(&table, &event, 10));
+	settle(10);
 	assert_int_equal(file_table_find(&table, other, 10)->reason, SYM_OK);
 	assert_int_equal(file_table_find(&table, LAB_FILE, 10)->reason, SYM_NO_MEMORY);
 	file_table_tick(&table, 10, &list);
@@ -204,6 +231,152 @@ static void test_drop(void **state)
 	free(list.ids);
 }
 
+/* ---- while files are being read ---- */
+
+static struct unwind_table *next_table(uint64_t want_file)
+{
+	struct unwind_table *unwind;
+	uint64_t file;
+
+	assert_true(file_table_next_built(&table, &file, &unwind));
+	assert_int_equal(file, want_file);
+	return unwind;
+}
+
+/* Announced, not waited for. */
+static bool queue(uint64_t id)
+{
+	struct sonde_file record;
+	struct event event;
+
+	lab_file_record(&record);
+	event = lab_file_event(&record, id);
+	return file_table_event(&table, &event, 1);
+}
+
+static void test_on_their_way(void **state)
+{
+	struct unwind_table *unwind;
+
+	assert_false(queue(LAB_FILE));
+	check(SYM_READING, false);
+	assert_true(file_table_is_reading(&table, file_table_find(&table, LAB_FILE, 1)));
+	/* Announced again meanwhile: another table, but not the symbols again. */
+	assert_false(queue(LAB_FILE));
+	assert_int_equal(table.symbols_due, 1);
+	assert_int_equal(reader_start(table.reader), 0);
+	settle(1);
+	check(SYM_OK, true);
+	assert_false(file_table_is_reading(&table, file_table_find(&table, LAB_FILE, 1)));
+	assert_int_equal(table.symbols_due, 0);
+	for (int i = 0; i < 2; i++) {
+		unwind = next_table(LAB_FILE);
+		assert_non_null(unwind);
+		unwind_table_free(unwind);
+	}
+}
+
+/* The copy of this program that is announced, and changed before it is read. */
+static void test_changed_before_it_was_read(void **state)
+{
+	const struct timespec times[2] = { { 1, 0 }, { 1, 0 } };
+	struct forget_list list = { 0 };
+	char root[] = "/tmp/sonde-proc-XXXXXX", command[256];
+	struct sonde_file record;
+	struct event event;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(command, sizeof(command), "cp /proc/%d/exe %s; mkdir %s/%d; ln -s %s %s/%d/exe",
+		 getpid(), path, root, getpid(), path, root, getpid());
+	assert_int_equal(system(command), 0);
+	table.proc_root = root;
+	record = record_of(path);
+	event = lab_file_event(&record, LAB_FILE);
+	assert_false(file_table_event(&table, &event, 1));
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	assert_int_equal(reader_start(table.reader), 0);
+	settle(1);
+	check(SYM_FILE_CHANGED, false);
+	assert_null(next_table(LAB_FILE));
+	assert_int_equal(table.failed, 1);
+	file_table_tick(&table, 1, &list);
+	assert_true(list.count > 0);
+	assert_int_equal(list.ids[0], LAB_FILE);
+	free(list.ids);
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+/* More files than the reader takes: the kernel side is told to ask again, and nothing is lost. */
+static void test_full_queue(void **state)
+{
+	const uint64_t last = LAB_FILE + READER_MAX_JOBS + 9;
+	uint64_t refused = 0;
+
+	for (uint64_t id = LAB_FILE; id <= last; id++)
+		refused += queue(id);
+	assert_true(refused >= 10);
+	assert_int_equal(table.put_off, refused);
+	assert_int_equal(table.symbols_due, READER_MAX_JOBS + 10 - refused);
+	assert_int_equal(file_table_find(&table, last, 1)->reason, SYM_READING);
+	assert_false(file_table_is_reading(&table, file_table_find(&table, last, 1)));
+	assert_int_equal(reader_start(table.reader), 0);
+	settle(1);
+	assert_false(queue(last));
+	settle(1);
+	assert_int_equal(file_table_find(&table, last, 1)->reason, SYM_OK);
+	assert_int_equal(table.symbols_due, 0);
+}
+
+/* The budget holds when many small files, each within it, come at once. */
+static void test_budget_at_arrival(void **state)
+{
+	for (uint64_t i = 0; i < 3; i++)
+		assert_false(queue(LAB_FILE + i));
+	table.budget = 1;
+	assert_int_equal(reader_start(table.reader), 0);
+	settle(1);
+	assert_int_equal(table.opened, 1);
+	assert_int_equal(file_table_find(&table, LAB_FILE, 1)->reason, SYM_OK);
+	assert_int_equal(file_table_find(&table, LAB_FILE + 1, 1)->reason, SYM_NO_MEMORY);
+	assert_int_equal(file_table_find(&table, LAB_FILE + 2, 1)->reason, SYM_NO_MEMORY);
+}
+
+/* Over the CPU budget what has not been read yet is left out too, and read later. */
+static void test_reading_put_off_while_queued(void **state)
+{
+	struct forget_list list = { 0 };
+	struct sonde_file record;
+
+	lab_file_record(&record);
+	assert_false(queue(LAB_FILE));
+	file_table_set_reading(&table, false, &list);
+	assert_int_equal(reader_start(table.reader), 0);
+	settle(1);
+	check(SYM_NO_BUDGET, false);
+	unwind_table_free(next_table(LAB_FILE)); /* stacks stay whole */
+	assert_int_equal(list.count, 0);
+	file_table_set_reading(&table, true, &list);
+	assert_int_equal(list.count, 1);
+	assert_false(announce(&record));
+	check(SYM_OK, true);
+	free(list.ids);
+}
+
+/* Dropped while it is read: what comes then counts anew. */
+static void test_drop_while_reading(void **state)
+{
+	struct forget_list list = { 0 };
+
+	assert_false(queue(LAB_FILE));
+	file_table_drop(&table, &list);
+	assert_int_equal(list.count, 0);
+	assert_int_equal(reader_start(table.reader), 0);
+	settle(1);
+	check(SYM_OK, true);
+	free(list.ids);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +388,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_eviction, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sent_again_while_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_on_their_way, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_changed_before_it_was_read, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_full_queue, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_budget_at_arrival, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_reading_put_off_while_queued, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_drop_while_reading, setup_idle, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

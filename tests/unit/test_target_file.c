@@ -320,16 +320,19 @@ static void test_something_else_in_the_way(void **state)
 static void test_verify(void **state)
 {
 	struct lab lab;
+	struct target_identity identity;
 	int fd = open(path, O_RDONLY), pipes[2];
 
 	describe(&lab, path);
-	assert_int_equal(target_file_verify(fd, &lab.record), 0);
-	lab.record.ino++;
-	assert_int_equal(target_file_verify(fd, &lab.record), -ESTALE);
+	identity = (struct target_identity){ lab.record.ino, lab.record.mtime_sec,
+					     lab.record.mtime_nsec };
+	assert_int_equal(target_file_verify(fd, &identity), 0);
+	identity.ino++;
+	assert_int_equal(target_file_verify(fd, &identity), -ESTALE);
 	close(fd);
-	assert_int_equal(target_file_verify(-1, &lab.record), -EBADF);
+	assert_int_equal(target_file_verify(-1, &identity), -EBADF);
 	assert_int_equal(pipe(pipes), 0);
-	assert_int_equal(target_file_verify(pipes[0], &lab.record), -EINVAL);
+	assert_int_equal(target_file_verify(pipes[0], &identity), -EINVAL);
 	close(pipes[0]);
 	close(pipes[1]);
 }
