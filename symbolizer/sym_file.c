@@ -5,6 +5,11 @@
  * Sources of names, in this order: .symtab; if it is missing the .symtab of the debug file
  * with the same build-id; and always the dynamic symbols, which a partly stripped .symtab may
  * lack. A damaged source counts as a missing one, and is told as the reason if no name is left.
+ *
+ * A source over the byte bound is left out whole, and what no other source names has the reason
+ * "over the memory bound", always. Taking as much of it as fits was not done: which functions
+ * keep their names would depend on the order of a table, and those without would look like
+ * gaps, into which a neighbour without a size reaches with its name.
  */
 #include "symbolizer/sym_file.h"
 
@@ -39,6 +44,7 @@ struct sym_file {
 	enum sym_reason without_symbols; /* the reason if the table is empty */
 	bool no_demangle;
 	bool has_gnu_build_id;
+	bool is_cut; /* a source was over the bound */
 	char build_id[BUILD_ID_HEX_SIZE];
 };
 
@@ -86,14 +92,24 @@ static int add_debug_symbols(const struct sym_file *file, const char *debug_dir,
 
 static bool is_fatal(int err)
 {
-	return err == -ENOMEM || err == -EFBIG || err == -EIO;
+	return err == -ENOMEM || err == -EIO;
+}
+
+/* Leaves out the source that was over the bound, its names too: the first one, so all there is. */
+static void cut(struct sym_file *file, struct sym_builder *b)
+{
+	size_t max_bytes = b->max_bytes;
+
+	sym_builder_fini(b);
+	sym_builder_init(b, SYM_INNERMOST_WINS, max_bytes);
+	file->is_cut = true;
 }
 
 static int add_dynamic_symbols(const struct elf_file *elf, struct sym_builder *b)
 {
 	int err = elf_syms_of_section(elf, SHT_DYNSYM, b);
 
-	return err && !is_fatal(err) ? elf_syms_of_dynamic(elf, b) : err;
+	return err && err != -EFBIG && !is_fatal(err) ? elf_syms_of_dynamic(elf, b) : err;
 }
 
 static int collect_symbols(const struct elf_file *elf, const char *debug_dir, struct sym_file *file,
@@ -104,17 +120,23 @@ static int collect_symbols(const struct elf_file *elf, const char *debug_dir, st
 	own = err = elf_syms_of_section(elf, SHT_SYMTAB, b);
 	if (is_fatal(err))
 		return err;
-	if (b->count == 0) {
+	/* The debug file of one that is over the bound is no smaller. */
+	if (b->count == 0 && own != -EFBIG) {
 		err = add_debug_symbols(file, debug_dir, b);
 		/* The other file's faults are no reason to lose this one's symbols. */
 		if (err == -ENOMEM)
 			return err;
 	}
+	if (err == -EFBIG)
+		cut(file, b);
 	err = add_dynamic_symbols(elf, b);
 	if (is_fatal(err))
 		return err;
+	file->is_cut |= err == -EFBIG;
 	if (own == -EBADMSG || err == -EBADMSG)
 		file->without_symbols = SYM_BAD_ELF;
+	if (file->is_cut)
+		file->without_symbols = SYM_NO_MEMORY;
 	return 0;
 }
 
@@ -250,7 +272,7 @@ enum sym_reason sym_file_find(struct sym_file *file, uint64_t vaddr, struct sym_
 	if (file->symbols.count == 0)
 		return file->without_symbols;
 	if (!sym_table_find(&file->symbols, vaddr, &found))
-		return SYM_NOT_COVERED;
+		return file->is_cut ? SYM_NO_MEMORY : SYM_NOT_COVERED;
 	*ret_hit = (struct sym_hit){
 		.name = sym_readable_name(&file->readable, found.name, file->no_demangle),
 		.raw_name = found.name,

@@ -63,8 +63,9 @@ struct sym_file_options {
  * Reads all that is needed of the ELF file behind `fd` (which is only borrowed, and read by
  * pread): build-id, program headers, function symbols of .symtab and .dynsym (by PT_DYNAMIC
  * if there are no section headers), and of <debug_dir>/.build-id/xx/rest.debug if the file
- * has no .symtab and that file carries the same build-id. A file without symbols loads well.
- * Errors: -ENOEXEC (no ELF), -EBADMSG (damaged), -ENOMEM, -EFBIG (over max_bytes), -EIO.
+ * has no .symtab and that file carries the same build-id. A file without symbols loads well, and so
+ * does one whose symbols are over max_bytes: the larger table is left out, and what the other
+ * does not name is SYM_NO_MEMORY. Errors: -ENOEXEC (no ELF), -EBADMSG (damaged), -ENOMEM, -EIO.
  * Cost: a few ms per 100,000 symbols.
  */
 int sym_file_load(int fd, const struct sym_file_options *options, struct sym_file **ret_file);
