@@ -100,7 +100,7 @@ static nsec_t end_of_profile(const struct agent *a)
 	return a->end && a->end < now ? a->end : now;
 }
 
-/* Nothing is drained any more, so there is time: what is still missing then has a reason. */
+/* Nothing is sampled any more, so there is time: what is still missing then has a reason. */
 static void wait_for_files(struct agent *a)
 {
 	nsec_t end = clock_monotonic() + a->options.last_wait_ns, now;

@@ -3,6 +3,7 @@
 """The agent with less than it wants: privileges, limits, file systems, configuration (K-03, K-04)."""
 
 import contextlib
+import glob
 import os
 import re
 import resource
@@ -17,6 +18,7 @@ from tap import check, equal, note, run, test
 
 scratch = lab.Scratch()
 SIX = ("bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore", "syslog")
+SIX_MASK = sum(1 << n for n in (38, 39, 19, 2, 40, 34))
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 RUNS = 0
 USUAL = []  # what the agent finds fault with on this machine with all rights
@@ -77,6 +79,24 @@ def usual():
 @test("the six capabilities are enough, and nothing is missed")
 def six():
     equal(works(only(*SIX)), [], "problems")
+
+
+@test("each thread, also the one that reads files, has the six at most, the filter and no_new_privs")
+def threads():
+    with Agent(next_dir()) as agent:
+        agent.wait_ready()
+        # A collection is over: the reader has been at work.
+        agent.wait_metric("sonde_files_read_total", 1)
+        seen = 0
+        for path in glob.glob(f"/proc/{agent.pid}/task/*/status"):
+            with open(path) as f:
+                status = dict(line.split(":\t", 1) for line in f.read().splitlines())
+            for name in ("CapEff", "CapPrm", "CapBnd"):
+                equal(int(status[name], 16) & ~SIX_MASK, 0, f"{name} beyond the six in {path}")
+            equal((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"), f"confinement of {path}")
+            seen += 1
+        check(seen >= 2, f"{seen} threads")
+        equal(agent.stop()[0], 0, "exit status")
 
 
 @test("each capability dropped alone: one line names it; what can work works (K-03)")
