@@ -69,6 +69,7 @@ int unwind_window_see(struct unwind_window *w, uint64_t at, size_t len, const ui
 		if (err)
 			return err;
 	}
-	*ret_bytes = w->bytes + (at - w->at);
+	/* Nothing was asked for, and nothing read yet: no offset may be added to NULL. */
+	*ret_bytes = w->bytes ? w->bytes + (at - w->at) : (const uint8_t *)"";
 	return 0;
 }
