@@ -17,7 +17,7 @@ CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 # First of all the Debian packages that the goals need; NO_SETUP=1 leaves that out.
 GOALS := $(or $(MAKECMDGOALS),all)
 GROUPS := build $(if $(filter test test-live ci,$(GOALS)),test live) \
-	$(if $(filter unit bpf_host fuzz lint golden,$(GOALS)),test) \
+	$(if $(filter unit bpf_host fuzz lint golden oracle oracle_unwind,$(GOALS)),test) \
 	$(if $(filter test-vm,$(GOALS)),vm) $(if $(filter test-fresh,$(GOALS)),fresh) \
 	$(if $(filter bench,$(GOALS)),bench)
 ifneq ($(if $(NO_SETUP),,$(filter-out help clean format,$(GOALS))),)
@@ -179,6 +179,7 @@ bpf_host: $(if $(T),$(BUILD)/bpf_host/test_$(T),$(HOST:%=$(BUILD)/bpf_host/%))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 1800
+UNWIND_SECONDS ?= 60
 $(eval $(call link_layers,fuzz,$(FUZZ:%=tests/fuzz/%.c)))
 
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o
@@ -201,9 +202,9 @@ TEST_BINS := $(UNIT:%=$(BUILD)/unit/%) $(HOST:%=$(BUILD)/bpf_host/%) $(FUZZ:%=$(
 
 lint: $(GEN)/sonde.skel.h $(BUILD)/tools/bpf_insns
 	$(Q)CLANG=$(CLANG) tests/run lint
-test: all san bpf-arm64 workloads $(TEST_BINS)
+test: all san bpf-arm64 workloads oracle $(TEST_BINS)
 	$(Q)CLANG=$(CLANG) FUZZ_SECONDS=10 tests/run lint unit bpf_host golden fuzz live
-test-live: all san workloads
+test-live: all san workloads oracle
 	$(Q)tests/run live
 test-vm: static $(BUILD)/workloads/split-static $(BUILD)/vm/in_kernel $(BUILD)/vm/limited \
 	$(BUILD)/tools/bpf_insns-static \
@@ -217,6 +218,8 @@ bench: all workloads
 	$(Q)tests/bench/run.sh
 soak: all workloads
 	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) python3 tests/soak/soak.py
+unwind-table: all
+	$(Q)UNWIND_SECONDS=$(UNWIND_SECONDS) tests/unwind_table/run.py --why $(P)
 
 # --- the rest --------------------------------------------------------------------------------
 
@@ -249,6 +252,7 @@ make test-fresh      make run and make test in a fresh Debian 12 (root)
 make lint            layering, sizes, licences; each header by itself
 make bench           cost beside other profilers (root)
 make soak            the agent under a mixed load, SOAK_SECONDS=1800 (root)
+make unwind-table    whole stacks of real programs under load, P="git_gc go", UNWIND_SECONDS=60 (root)
 make install         DESTDIR= PREFIX=/usr/local: program and man page
 make clean
 endef
@@ -261,4 +265,4 @@ clean:
 FORCE:
 -include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 .PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm test-vm-soak \
-	test-fresh bench soak run install format help clean FORCE
+	test-fresh bench soak unwind-table run install format help clean FORCE

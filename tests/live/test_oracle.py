@@ -14,8 +14,7 @@ SAMPLES = "3000" if lab.FULL else "300"
 
 
 def oracle(name, percent):
-    if not os.path.exists(os.path.join(lab.BUILD, "oracle", "compare")):
-        skip("make oracle was not run (it needs libdw-dev)")
+    check(os.path.exists(os.path.join(lab.BUILD, "oracle", "compare")), "missing: make oracle")
     done = subprocess.run([RUN, "-n", SAMPLES, "-m", str(percent), name], text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if "cannot be run here" in done.stdout:
@@ -39,7 +38,7 @@ for program in ("split", "deep_small", "deep_large", "u_noreturn", "u_mixed", "u
 # rbx, by which the dynamic linker's resolver finds its frame, is lost in callers: marked.
 define("u_resolve", 96)
 if lab.FULL:
-    for program in ("node", "clang", "rust_abort", "rustc", "java", "java_fp", "sqlite3", "git", "perl",
+    for program in ("node", "clang", "rust_abort", "rustc", "java", "java_fp", "sqlite3", "git_gc", "perl",
                     "ruby", "php", "go_build"):
         define(program)
     # libdw is lost where Go code of no frame is in the middle of its prologue; see README.md.

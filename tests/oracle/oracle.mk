@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The oracle: stacks captured once, unwound by sonde's walker and by libdw. See README.md here.
-# Included by the Makefile; built by `make oracle` only, since it needs libdw.
+# Included by the Makefile. Needs libdw.
 
 ORACLE := $(BUILD)/oracle
 ORACLE_SRC := tests/oracle
