@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* In drains: what was used more recently is not dropped; when a table given up is tried again. */
-enum { DROP_AGE = 2, RETRY_AFTER = 60 };
+enum { DROP_AGE = 2, RETRY_FIRST = DROP_AGE + 1, RETRY_LAST = 60 };
 
 /* The two sides name the same things; rows and rules are taken as they are. */
 _Static_assert(sizeof(struct unwind_rule) == sizeof(struct sonde_rule), "rules differ");
@@ -49,8 +49,8 @@ static int load(struct collect *c, uint64_t file, const struct unwind_table *tab
 					: collect_add_table(c, file, &rows);
 }
 
-/* Drops the table that was unused for longest; false if all are in use. */
-static bool drop_oldest(struct collect *c, struct resolver *r)
+/* Drops the table that was unused for longest, and returns its rows; 0 if all are in use. */
+static size_t drop_oldest(struct collect *c, struct resolver *r)
 {
 	uint32_t oldest_age = DROP_AGE;
 	uint64_t file, oldest = 0;
@@ -64,10 +64,17 @@ static bool drop_oldest(struct collect *c, struct resolver *r)
 			oldest = file;
 		}
 	}
-	if (!oldest)
-		return false;
-	collect_drop_table(c, oldest);
-	return true;
+	return oldest ? collect_drop_table(c, oldest) : 0;
+}
+
+/* Drops as many tables as hold so many rows, or all that are not in use; false if none is. */
+static bool make_room(struct collect *c, struct resolver *r, size_t rows)
+{
+	size_t freed = 0, one;
+
+	while (freed < rows && (one = drop_oldest(c, r)))
+		freed += one;
+	return freed > 0;
 }
 
 /* Takes over `table`. Without a place to wait the kernel shall simply ask again. */
@@ -80,6 +87,21 @@ static void wait_for_room(struct table_feeder *f, struct collect *c, uint64_t fi
 		return;
 	}
 	f->waiting[f->waiting_count++] = (struct waiting_table){ file, table, retry_at };
+}
+
+/*
+ * Without room, and all that is loaded in use. What others have just ceased to use becomes free soon,
+ * so the first retry is early; the further ones are later and later, since each reads the file again.
+ */
+static void give_up(struct table_feeder *f, struct collect *c, uint64_t file)
+{
+	if (!f->patience)
+		f->patience = RETRY_FIRST;
+	else if (f->patience_at != f->drains)
+		f->patience = f->patience * 2 < RETRY_LAST ? f->patience * 2 : RETRY_LAST;
+	f->patience_at = f->drains;
+	f->given_up++;
+	wait_for_room(f, c, file, NULL, f->drains + f->patience);
 }
 
 /* Takes over `table`. */
@@ -97,13 +119,13 @@ static void feed(struct table_feeder *f, struct collect *c, struct resolver *r, 
 		unwind_table_free(table);
 		return;
 	}
-	if (drop_oldest(c, r)) {
+	if (make_room(c, r, table->row_count)) {
+		f->patience = 0;
 		wait_for_room(f, c, file, table, 0);
 		return;
 	}
 	unwind_table_free(table);
-	f->given_up++;
-	wait_for_room(f, c, file, NULL, f->drains + RETRY_AFTER);
+	give_up(f, c, file);
 }
 
 void tables_feed(struct table_feeder *f, struct collect *c, struct resolver *r)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Carries unwind tables from resolving, which builds them, to collecting, which loads them into the
- * kernel, and makes room: when the budget is full, the table that was unused for longest
- * goes. Tables that find no room wait here, bounded, for the grace period after which the
+ * kernel, and makes room: when the budget is full, the tables that were unused for longest
+ * go. Tables that find no room wait here, bounded, for the grace period after which the
  * room of dropped ones is free.
  */
 #ifndef AGENT_TABLES_H
@@ -23,6 +23,7 @@ struct table_feeder {
 	struct waiting_table waiting[TABLES_MAX_WAITING];
 	size_t waiting_count;
 	uint32_t drains;
+	uint32_t patience, patience_at; /* see give_up */
 	uint64_t given_up; /* tables that found no room though nothing could be dropped */
 };
 

@@ -109,8 +109,8 @@ void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id);
  */
 int collect_add_table(struct collect *c, uint64_t file, const struct table_rows *rows);
 
-/* Takes a table away; the file is announced again at its next use. */
-void collect_drop_table(struct collect *c, uint64_t file);
+/* Takes a table away, and returns its rows; the file is announced again at its next use. */
+size_t collect_drop_table(struct collect *c, uint64_t file);
 
 /* Goes through the loaded tables: start with *cursor = 0; false at the end. */
 bool collect_next_table(const struct collect *c, size_t *cursor, uint64_t *ret_file);

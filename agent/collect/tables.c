@@ -30,10 +30,10 @@ int collect_add_vdso_table(struct collect *c, const struct table_rows *rows)
 	return unwind_tables_add(&c->tables, SONDE_FRAME_VDSO, rows);
 }
 
-void collect_drop_table(struct collect *c, uint64_t file)
+size_t collect_drop_table(struct collect *c, uint64_t file)
 {
 	collect_forget(c, COLLECT_FILE, file);
-	unwind_tables_drop(&c->tables, file);
+	return unwind_tables_drop(&c->tables, file);
 }
 
 bool collect_next_table(const struct collect *c, size_t *cursor, uint64_t *ret_file)

@@ -264,19 +264,23 @@ int unwind_tables_add(struct unwind_tables *t, uint64_t file, const struct table
 	return 0;
 }
 
-void unwind_tables_drop(struct unwind_tables *t, uint64_t file)
+size_t unwind_tables_drop(struct unwind_tables *t, uint64_t file)
 {
 	struct loaded_table **slot = map_find(&t->loaded, &file);
 	struct loaded_table *table;
+	size_t rows = 0;
 
 	if (!slot)
-		return;
+		return 0;
 	table = *slot;
 	map_del(&t->loaded, &file);
 	table_hide(t, table);
 	table->next = t->dropped;
 	t->dropped = table;
 	t->drops++;
+	for (size_t i = 0; i < table->page_count; i++)
+		rows += table->pages[i].page.count;
+	return rows;
 }
 
 void unwind_tables_reclaim(struct unwind_tables *t)

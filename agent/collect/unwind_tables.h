@@ -57,8 +57,11 @@ void unwind_tables_fini(struct unwind_tables *t);
  */
 int unwind_tables_add(struct unwind_tables *t, uint64_t file, const struct table_rows *rows);
 
-/* Takes a table out of the kernel's sight; its room comes back with unwind_tables_reclaim. */
-void unwind_tables_drop(struct unwind_tables *t, uint64_t file);
+/*
+ * Takes a table out of the kernel's sight; its room comes back with unwind_tables_reclaim. Returns
+ * its rows, 0 if there is no such table.
+ */
+size_t unwind_tables_drop(struct unwind_tables *t, uint64_t file);
 
 /* To be called after a grace period: what was dropped before it is free again. */
 void unwind_tables_reclaim(struct unwind_tables *t);

@@ -9,7 +9,7 @@ UW_HDR := $(UW_SRC)/burn.h $(UW_SRC)/shapes.h $(UW_SRC)/unwind.mk
 uw = @mkdir -p $(@D); $(if $(filter 1,$(V)),,printf '  %-7s %s\n' CC $@;) $(CC) $(UW_CFLAGS)
 
 WORKLOADS += $(addprefix $(UW)/,deep_small deep_large shapes shapes_nocet shapes_call.so \
-	signals_plain) $(if $(shell command -v musl-gcc),$(UW)/signals_musl)
+	signals_plain manylibs) $(BUILD)/tools/unwind_build $(if $(shell command -v musl-gcc),$(UW)/signals_musl)
 
 $(UW)/deep_small: $(UW_SRC)/deep.c $(UW_HDR)
 	$(uw) -DDEEP_ROOM=8 -o $@ $<
@@ -40,3 +40,11 @@ $(UW)/signals_plain: $(UW_SRC)/signals.c $(UW_HDR)
 $(UW)/signals_musl: $(UW_SRC)/signals.c $(UW_HDR)
 	@mkdir -p $(@D)
 	$(if $(filter 1,$(V)),,@printf '  %-7s %s\n' CC $@;) musl-gcc $(UW_CFLAGS) -static -o $@ $<
+
+$(UW)/manylibs: $(UW_SRC)/manylibs.c $(UW_HDR)
+	$(uw) -o $@ $<
+
+# What building one file's table takes.
+$(BUILD)/tools/unwind_build: tests/unwind_table/unwind_build.c $(BUILD)/rel/symbolizer.a $(BUILD)/rel/base.a
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CFLAGS_BASE) $(CFLAGS_rel) -o $@ $^ $(LIBS)
