@@ -9,10 +9,13 @@
 #define PF_KTHREAD 0x00200000
 #define PF_IO_WORKER 0x00000010
 
-/* Has an mm, but no user registers: io_uring and vhost workers. */
-static __always_inline bool has_user_stack(struct walk_state *s, struct task_struct *task)
+/*
+ * io_uring and vhost workers have an mm, but no user registers. A user task without an mm is in exit:
+ * its samples are marked as those in exec are.
+ */
+static __always_inline bool has_user_stack(struct task_struct *task)
 {
-	return s->mm && !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER));
+	return !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER));
 }
 
 /* The id of the user stack, 0 if there is none. False if it could not be sent. */
@@ -21,14 +24,14 @@ static __always_inline bool user_stack(struct walk_state *s, struct bpf_perf_eve
 {
 	struct sonde_user_stack *stack = &s->stack;
 
-	if (!settings.user_stacks || !has_user_stack(s, task))
+	if (!settings.user_stacks || !has_user_stack(task))
 		return true;
 	if (s->in_user) {
 		regs_load(s, &ctx->regs);
 		/* Keeps the compiler from joining this with the load below: the verifier wants
 		 * the context read through its own pointer. */
 		barrier();
-	} else if (regs_of_task(&s->regs, task) == 0) {
+	} else if (s->mm && regs_of_task(&s->regs, task) == 0) {
 		regs_load(s, &s->regs);
 	} else {
 		s->pc = 0;
