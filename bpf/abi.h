@@ -231,12 +231,18 @@ enum sonde_fp {
 	SONDE_FP_AT_FP,     /* at fp + fp_off */
 };
 
+/* Where the caller's rbx is; 2 and up: saved at CFA - 8 * that. */
+enum sonde_bx {
+	SONDE_BX_LOST,
+	SONDE_BX_SAME,
+};
+
 /* The return address is at CFA - 8 wherever there is a CFA. */
 struct sonde_rule {
 	__u8 cfa;
 	__u8 fp;
 	__u8 reg;
-	__u8 pad;
+	__u8 bx;
 	__s32 off;
 	__s32 add;
 	__s32 fp_off;

@@ -141,14 +141,31 @@ static __always_inline enum step_result rule_signal(struct walk_state *s)
 	s->gprs[7] = s->sp = words[7];
 	s->pc = words[8];
 	s->regs_known = s->fp_known = 1;
+	s->bx_slot = 0;
 	s->fp_chained = 0;
 	return STEP_CALLER;
+}
+
+/*
+ * A register by which the frame finds its CFA. Behind the first frame only rbx can be told, which
+ * ld.so's resolver needs: not its value is kept, which would cost a read for each frame, but
+ * where it was saved last.
+ */
+static __always_inline enum step_result rule_register(struct walk_state *s, __u64 *value)
+{
+	*value = s->gprs[s->rule.reg & (DWARF_REGISTERS - 1)];
+	if (s->regs_known)
+		return STEP_CALLER;
+	if (s->rule.reg != DWARF_RBX || s->bx_slot == BX_UNKNOWN)
+		return STEP_REGISTER;
+	return !s->bx_slot || read_word(s->bx_slot, value) ? STEP_CALLER : STEP_READ;
 }
 
 /* The CFA by s->rule. */
 static __always_inline enum step_result rule_cfa(struct walk_state *s, __u64 *cfa)
 {
 	__u64 off = (__s64)s->rule.off, base = s->sp;
+	enum step_result result;
 
 	switch (s->rule.cfa) {
 	case SONDE_CFA_SP:
@@ -161,9 +178,9 @@ static __always_inline enum step_result rule_cfa(struct walk_state *s, __u64 *cf
 		base = s->fp;
 		break;
 	case SONDE_CFA_REG:
-		if (!s->regs_known)
-			return STEP_REGISTER;
-		base = s->gprs[s->rule.reg & (DWARF_REGISTERS - 1)];
+		result = rule_register(s, &base);
+		if (result != STEP_CALLER)
+			return result;
 		break;
 	case SONDE_CFA_PLT:
 		off += (s->pc & 15) >= (__u64)s->rule.add ? 8 : 0;
@@ -207,6 +224,8 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 	}
 	if (!stack_word(s, cfa - 8, &pc))
 		return STEP_READ;
+	if (s->rule.bx != SONDE_BX_SAME)
+		s->bx_slot = s->rule.bx ? cfa - 8 * (__u64)s->rule.bx : BX_UNKNOWN;
 	s->regs_known = 0;
 	s->fp_chained = 0;
 	s->sp = cfa;

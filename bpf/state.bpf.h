@@ -31,6 +31,8 @@ struct vma {
 
 /* DWARF register numbers: how unwind rules name registers. */
 #define DWARF_REGISTERS 16
+#define DWARF_RBX 3
+#define BX_UNKNOWN 1 /* no address of a saved register */
 
 struct file_identity {
 	__u64 dev;
@@ -59,6 +61,7 @@ struct walk_state {
 	__u64 fp;
 	__u64 regs_known; /* gprs[] hold this frame's registers: only so after an interrupt */
 	__u64 fp_known;
+	__u64 bx_slot; /* where this frame's rbx is saved; 0: in gprs[], BX_UNKNOWN */
 	__u64 fp_chained; /* fp was read from a chain of frame pointers: 0 ends the chain */
 	__u64 gprs[DWARF_REGISTERS];
 	struct sonde_rule rule; /* of the frame at hand */

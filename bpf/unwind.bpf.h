@@ -146,6 +146,7 @@ static __always_inline enum step_result pointer_apply(struct walk_state *s)
 	if (pc == 0)
 		return pointer_zero(s); /* no caller: the same question */
 	s->regs_known = 0;
+	s->bx_slot = BX_UNKNOWN;
 	s->sp = s->fp + 2 * sizeof(__u64);
 	s->fp = fp;
 	s->fp_chained = 1;
@@ -218,6 +219,7 @@ static __always_inline void unwind(struct walk_state *s, __u32 context)
 	s->hash = settings.seed;
 	s->bound_to_process = 0;
 	s->regs_known = s->fp_known = 1;
+	s->bx_slot = 0;
 	s->fp_chained = 0;
 	s->page_key.file = 0;
 	s->by_table = s->by_pointer = 0;

@@ -10,6 +10,9 @@
  * .debug_frame; of one section the one that begins last, as the search of the C++ runtime finds
  * it; of two that begin together the first in the section. Where that one ends nothing
  * is known, though a longer one may go on.
+ *
+ * A file with code that finds its CFA by rbx is run through twice: what became of rbx is in the rules
+ * the second time.
  */
 #include "symbolizer/unwind.h"
 
@@ -43,6 +46,8 @@ struct build {
 	struct unwind_rows rows;
 	struct cfa_machine machine;
 	uint32_t bad_programs;
+	bool keep_bx;  /* rules tell of rbx */
+	bool needs_bx; /* some code finds its CFA by it */
 };
 
 static const struct unwind_rule no_rule, unsupported = { .cfa = UNWIND_UNSUPPORTED };
@@ -83,9 +88,10 @@ static int put_states(struct build *b, const struct unwind_fde *fde, bool is_go,
 			continue;
 		b->bad_programs += step == CFA_BAD;
 		rule = step == CFA_BAD ? unsupported
-				       : cfa_rule(&m->state, fde->cie->common.is_signal);
+				       : cfa_rule(&m->state, fde->cie->common.is_signal, b->keep_bx);
 		if (is_go)
 			rule = go_rule(rule);
+		b->needs_bx = b->needs_bx || (rule.cfa == UNWIND_REG && rule.cfa_reg == DWARF_RBX);
 		err = unwind_rows_put(&b->rows, at, &rule);
 		if (err)
 			return err;
@@ -252,11 +258,15 @@ static int read_sources(struct build *b, const struct elf_file *elf, const char 
 	return b->eh.index.bad_fdes || debug == -EBADMSG || debug == -EFBIG ? -EBADMSG : 0;
 }
 
-static int put_all(struct build *b)
+static int put_all(struct build *b, const struct elf_file *elf, size_t max_rows, size_t max_rules)
 {
 	uint64_t covered = 0;
-	int err = 0;
+	int err;
 
+	b->eh.next = b->debug.next = 0;
+	b->bad_programs = 0;
+	unwind_restorers_init(&b->restorers, &elf->source, &b->eh.index);
+	err = unwind_rows_init(&b->rows, max_rows, max_rules);
 	for (size_t i = 0; i < b->code.count && !err; i++)
 		err = put_segment(b, b->code.segments[i].off, b->code.segments[i].size, &covered);
 	return err == -EDQUOT ? -EFBIG : err;
@@ -280,6 +290,7 @@ static int build_table(const struct elf_file *elf, const struct unwind_options *
 		       struct unwind_table **ret_table)
 {
 	size_t max_rows = options->max_rows ? options->max_rows : MAX_ROWS;
+	size_t max_rules = options->max_rules ? options->max_rules : MAX_RULES;
 	struct build *b = calloc(1, sizeof(*b));
 	int err;
 
@@ -290,11 +301,13 @@ static int build_table(const struct elf_file *elf, const struct unwind_options *
 	err = read_sources(b, elf, options->debug_dir, max_rows);
 	if (err)
 		goto out;
-	unwind_restorers_init(&b->restorers, &elf->source, &b->eh.index);
-	err = unwind_rows_init(&b->rows, max_rows,
-			       options->max_rules ? options->max_rules : MAX_RULES);
-	if (!err)
-		err = put_all(b);
+	err = put_all(b, elf, max_rows, max_rules);
+	if (!err && b->needs_bx) {
+		b->keep_bx = true;
+		unwind_restorers_fini(&b->restorers);
+		unwind_rows_fini(&b->rows);
+		err = put_all(b, elf, max_rows, max_rules);
+	}
 	if (err)
 		goto out;
 	b->rows.table->fdes = b->eh.index.fdes + b->debug.index.fdes;

@@ -45,6 +45,15 @@ enum unwind_fp {
 };
 
 /*
+ * Where the caller's rbx is, by which a caller may find its CFA: ld.so's resolver does. Told only in
+ * files that have such code, so that all others have fewer rules.
+ */
+enum unwind_bx {
+	UNWIND_BX_LOST,
+	UNWIND_BX_SAME, /* unchanged; 2 to 255: saved at CFA - 8 * that */
+};
+
+/*
  * One rule, without padding: usable as a map key. The return address is at CFA - 8 in all rules
  * but NONE, UNSUPPORTED, END and SIGNAL; a function that keeps it elsewhere is UNSUPPORTED.
  */
@@ -52,7 +61,7 @@ struct unwind_rule {
 	uint8_t cfa; /* enum unwind_cfa */
 	uint8_t fp;  /* enum unwind_fp */
 	uint8_t cfa_reg;
-	uint8_t zero;
+	uint8_t bx; /* see enum unwind_bx */
 	int32_t cfa_off;
 	int32_t cfa_add;
 	int32_t fp_off;

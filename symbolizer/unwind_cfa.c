@@ -115,6 +115,8 @@ static struct cfa_register *register_in(struct cfa_state *state, uint64_t reg)
 	switch (reg) {
 	case DWARF_RBP:
 		return &state->fp;
+	case DWARF_RBX:
+		return &state->bx;
 	case DWARF_RSP:
 		return &state->sp;
 	case DWARF_RIP:

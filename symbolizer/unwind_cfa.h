@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interpreter of call frame instructions (DW_CFA_*): what holds in one place of a function.
- * It follows the three registers that a stack walk needs, rbp, rsp and the return address, and
- * the CFA; all others are passed over.
+ * It follows the registers that a stack walk needs, rbp, rbx, rsp and the return address, and the
+ * CFA; all others are passed over.
  */
 #ifndef SYMBOLIZER_UNWIND_CFA_H
 #define SYMBOLIZER_UNWIND_CFA_H
@@ -31,6 +31,7 @@ struct cfa_state {
 	struct unwind_value cfa;
 	bool cfa_is_expr; /* then offset and register cannot be changed singly */
 	struct cfa_register fp;
+	struct cfa_register bx;
 	struct cfa_register sp;
 	struct cfa_register ra;
 };
@@ -73,8 +74,11 @@ void cfa_start(struct cfa_machine *m, const struct cfa_common *common, struct by
 /* Runs to the next change of location. After CFA_ADVANCED call it again: loc moves to next. */
 enum cfa_step cfa_run(struct cfa_machine *m);
 
-/* The rule of a state; UNWIND_UNSUPPORTED where the state has none. */
-struct unwind_rule cfa_rule(const struct cfa_state *state, bool is_signal);
+/*
+ * The rule of a state; UNWIND_UNSUPPORTED where the state has none. What became of rbx is in it only
+ * if `with_bx`.
+ */
+struct unwind_rule cfa_rule(const struct cfa_state *state, bool is_signal, bool with_bx);
 
 /*
  * A pointer encoded as DW_EH_PE says, the field being at address `vaddr`. Marks the cursor as bad

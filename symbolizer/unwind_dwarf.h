@@ -3,7 +3,7 @@
 #ifndef SYMBOLIZER_UNWIND_DWARF_H
 #define SYMBOLIZER_UNWIND_DWARF_H
 
-enum dwarf_register { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RIP = 16 };
+enum dwarf_register { DWARF_RBX = 3, DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RIP = 16 };
 
 /* Call frame instructions; of the first three the low six bits are an operand. */
 enum dwarf_cfa {

@@ -105,7 +105,18 @@ static void set_fp(const struct cfa_state *s, struct unwind_rule *rule)
 		rule->fp_off = (int32_t)off;
 }
 
-struct unwind_rule cfa_rule(const struct cfa_state *s, bool is_signal)
+/* A caller's rbx that cannot be told, or not in a byte, is lost. */
+static uint8_t bx_code(const struct cfa_register *bx)
+{
+	if (bx->where == CFA_UNSPECIFIED)
+		return UNWIND_BX_SAME;
+	if (bx->where != CFA_SAVED || bx->form != UNWIND_FORM_CFA || bx->off % 8 ||
+	    bx->off > -16 || bx->off < -8 * UINT8_MAX)
+		return UNWIND_BX_LOST;
+	return (uint8_t)(bx->off / -8);
+}
+
+struct unwind_rule cfa_rule(const struct cfa_state *s, bool is_signal, bool with_bx)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_UNSUPPORTED };
 	int64_t ucontext;
@@ -122,5 +133,6 @@ struct unwind_rule cfa_rule(const struct cfa_state *s, bool is_signal)
 	    !set_cfa(&s->cfa, &rule))
 		return (struct unwind_rule){ .cfa = UNWIND_UNSUPPORTED };
 	set_fp(s, &rule);
+	rule.bx = with_bx ? bx_code(&s->bx) : UNWIND_BX_LOST;
 	return rule;
 }

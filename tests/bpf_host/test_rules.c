@@ -118,6 +118,24 @@ static void test_register_of_a_caller_is_lost(void **state)
 	CHECK_MARKED(TRUNCATED_REGISTER, AT(F, 4), AT(G, 0xf));
 }
 
+/* ... but for rbx, where the rules tell what became of it: saved by F, and left alone by H. */
+static void test_saved_rbx_of_a_caller(void **state)
+{
+	set_rule(AT(H, 0), RULE(.cfa = SONDE_CFA_SP, .off = 8, .bx = SONDE_BX_SAME));
+	set_rule(AT(F, 0), RULE(.cfa = SONDE_CFA_SP, .off = 24, .bx = 2));
+	set_rule(AT(G, 0), RULE(.cfa = SONDE_CFA_REG, .reg = 3, .off = 8));
+	begin_at(AT(H, 4), SP(0));
+	p.stack[0] = AT(F, 0x10);
+	p.stack[2] = SP(10); /* CFA - 16 */
+	p.stack[3] = AT(G, 0x10);
+	p.stack[10] = AT(MAIN, 0x10);
+	CHECK_WHOLE(AT(H, 4), AT(F, 0xf), AT(G, 0xf), AT(MAIN, 0xf));
+	/* Left alone by all before: it is still the one of the first frame. */
+	set_rule(AT(F, 0), RULE(.cfa = SONDE_CFA_SP, .off = 24, .bx = SONDE_BX_SAME));
+	p.ctx.regs.bx = SP(10);
+	CHECK_WHOLE(AT(H, 4), AT(F, 0xf), AT(G, 0xf), AT(MAIN, 0xf));
+}
+
 /* ... and when the frame before was found by its pointer. */
 static void test_register_behind_a_pointer_frame_is_lost(void **state)
 {
@@ -355,6 +373,7 @@ int main(void)
 		cmocka_unit_test_setup(test_any_register_of_the_first_frame, setup),
 		cmocka_unit_test_setup(test_register_in_kernel_mode, setup),
 		cmocka_unit_test_setup(test_register_of_a_caller_is_lost, setup),
+		cmocka_unit_test_setup(test_saved_rbx_of_a_caller, setup),
 		cmocka_unit_test_setup(test_register_behind_a_pointer_frame_is_lost, setup),
 		cmocka_unit_test_setup(test_plt, setup),
 		cmocka_unit_test_setup(test_fp_kept, setup),

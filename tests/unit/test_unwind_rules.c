@@ -214,6 +214,40 @@ static void test_real_plt(void **state)
 	unwind_table_free(t);
 }
 
+/* What became of rbx is told in the whole file as soon as one CFA in it is found by rbx. */
+static void test_rbx(void **state)
+{
+	static const struct {
+		const char *symbol;
+		uint8_t without, with;
+	} places[] = {
+		{ "saved", UNWIND_BX_LOST, 2 },
+		{ "same", UNWIND_BX_LOST, UNWIND_BX_SAME },
+		{ "far", UNWIND_BX_LOST, UNWIND_BX_LOST },
+	};
+	static const char source[] =
+		".macro place name, directives:vararg\n.cfi_startproc\nnop\n\\directives\n\\name: nop\n"
+		".cfi_endproc\n.endm\n"
+		"place saved, .cfi_offset rbx,-16\nplace same, .cfi_def_cfa_offset 32\n"
+		"place far, .cfi_offset rbx,-8000\n";
+	char with[sizeof(source) + 64];
+
+	snprintf(with, sizeof(with), "%splace base, .cfi_def_cfa rbx,24\n", source);
+	lab_text("without.s", source);
+	lab_text("with.s", with);
+	lab_run("gcc -shared -nostdlib -o without.so without.s");
+	lab_run("gcc -shared -nostdlib -o with.so with.s");
+	for (int k = 0; k < 2; k++) {
+		const char *file = k ? "with.so" : "without.so";
+		struct unwind_table *t = table_of(file);
+
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+			assert_int_equal(unwind_table_find(t, offset_of(file, places[i].symbol))->bx,
+					 k ? places[i].with : places[i].without);
+		unwind_table_free(t);
+	}
+}
+
 static void test_vdso(void **state)
 {
 	struct unwind_table *t = NULL;
@@ -230,7 +264,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),       cmocka_unit_test(test_advance),
 		cmocka_unit_test(test_signal_flag), cmocka_unit_test(test_real_restorer),
-		cmocka_unit_test(test_real_plt),    cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_real_plt),    cmocka_unit_test(test_rbx),
+		cmocka_unit_test(test_vdso),
 	};
 
 	return cmocka_run_group_tests(tests, build_cases, lab_close);
