@@ -35,8 +35,7 @@ for program in ("split", "deep_small", "deep_large", "u_noreturn", "u_mixed", "u
                 "u_asm", "u_asm_bare", "u_thread", "u_clone", "u_broken", "u_signal_plain",
                 "u_signal_nested", "python3", "openssl", "gcc", "rust"):
     define(program)
-# rbx, by which the dynamic linker's resolver finds its frame, is lost in callers: marked.
-define("u_resolve", 96)
+define("u_resolve")
 if lab.FULL:
     for program in ("node", "clang", "rust_abort", "rustc", "java", "java_fp", "sqlite3", "git_gc", "perl",
                     "ruby", "php", "go_build"):
