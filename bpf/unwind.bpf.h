@@ -105,15 +105,14 @@ static __always_inline bool push_pc(struct walk_state *s)
 }
 
 /*
- * Whether `sp` points to argc, argv[] and the 0 behind it, as where a program is entered; the
- * strings lie above, and Linux gives every program at least one.
+ * Whether this is the code that the kernel entered the program by: sp is still what it was then,
+ * but for an alignment downwards (musl) or a word taken off (argc).
  */
-static __always_inline bool looks_like_entry(__u64 sp)
+static __always_inline bool is_entry(struct walk_state *s)
 {
-	__u64 argc, word;
+	struct mm_struct *mm = (struct mm_struct *)s->mm;
 
-	return read_word(sp, &argc) && argc - 1 < (1 << 20) && read_word(sp + 8, &word) &&
-	       word > sp && read_word(sp + 8 + 8 * argc, &word) && word == 0;
+	return s->sp - BPF_CORE_READ(mm, start_stack) + 16 <= 32;
 }
 
 /*
@@ -124,8 +123,7 @@ static __always_inline bool looks_like_entry(__u64 sp)
  */
 static __always_inline enum step_result pointer_zero(struct walk_state *s)
 {
-	if (s->fp_chained || s->vma.state != SONDE_FILE_TABLE || looks_like_entry(s->sp) ||
-	    looks_like_entry(s->sp + 8))
+	if (s->fp_chained || s->vma.state != SONDE_FILE_TABLE || is_entry(s))
 		return STEP_END;
 	return STEP_POINTER;
 }

@@ -146,6 +146,7 @@ struct mm_context {
 
 struct mm_struct {
 	struct maple_tree mm_mt;
+	unsigned long start_stack;
 	struct mm_context context;
 	struct file *exe_file;
 };
