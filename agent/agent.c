@@ -63,6 +63,7 @@ static int open_parts(struct agent *a, char *reason, size_t reason_size)
 		.debug_dir = options->debug_dir,
 		.symbol_bytes = options->symbol_bytes,
 		.no_demangle = options->no_demangle,
+		.filter = options->filter,
 	};
 	int err = collect_open(&options->collect, &handler, &a->collect, reason, reason_size);
 
@@ -146,7 +147,7 @@ int agent_fd(const struct agent *a)
 	return a->fd;
 }
 
-/* Passes on what resolving asks to be sent again: the one way back, by value only. */
+/* Passes on what shall be sent again, and what not at all: the one way back, by value only. */
 static void forward_forgotten(struct agent *a)
 {
 	static const enum collect_thing things[] = {
@@ -159,6 +160,8 @@ static void forward_forgotten(struct agent *a)
 
 	while (resolver_next_forgotten(a->resolver, &thing, &id))
 		collect_forget(a->collect, things[thing], id);
+	while (resolver_next_refused(a->resolver, &id))
+		collect_refuse_cgroup(a->collect, id);
 }
 
 /* Tables at once: until a file's table is loaded, stacks that meet the file are cut. */
@@ -194,6 +197,7 @@ void agent_totals(struct agent *a, struct agent_totals *ret_totals)
 
 	collect_totals(a->collect, &t.collect);
 	resolver_totals(a->resolver, &t.resolve);
+	books_move_filtered(&t);
 	*ret_totals = books_since(&t, &a->warm_up);
 }
 

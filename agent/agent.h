@@ -18,6 +18,7 @@ struct agent_options {
 	struct collect_options collect;
 	const char *debug_dir;
 	bool no_demangle;
+	struct cgroup_filter filter; /* with SONDE_TARGET_CGROUPS; its texts outlive the agent */
 	size_t symbol_bytes;  /* budget for symbol tables */
 	size_t profile_bytes; /* bound of one profile in memory */
 	nsec_t last_wait_ns;  /* for files that are still being read, at the last profile */

@@ -45,6 +45,16 @@ void books_clear_gauges(struct agent_totals *t)
 	t->resolve.stacks_known = t->resolve.facts_known = t->resolve.files_known = 0;
 }
 
+void books_move_filtered(struct agent_totals *t)
+{
+	uint64_t *counters_of = t->collect.counters;
+
+	counters_of[SONDE_COUNT_KEPT] -= t->resolve.filtered;
+	counters_of[SONDE_COUNT_OVERFLOW_CGROUP] -= t->resolve.filtered_overflow;
+	counters_of[SONDE_COUNT_FILTERED] += t->resolve.filtered + t->resolve.filtered_overflow;
+	t->collect.filtered_weight += t->resolve.filtered_weight;
+}
+
 static int comment(struct profile *p, const char *name, uint64_t value)
 {
 	return profile_add_comment(p, "sonde.%s=%" PRIu64, name, value);
@@ -63,6 +73,7 @@ int books_add(struct profile *p, const struct agent_totals *t)
 		{ "unknown_processes", t->resolve.unknown_processes },
 		{ "carried_in", t->resolve.carried_in },
 		{ "carried_out", t->resolve.carried_out },
+		{ "unknown_cgroups", t->resolve.unknown_cgroups },
 		{ "lost_no_memory", t->resolve.no_memory },
 		{ "bad_records", t->collect.bad_records },
 		{ "drain_errors", t->collect.drain_errors },

@@ -12,6 +12,9 @@ struct agent_totals books_since(const struct agent_totals *now,
 /* Zero in what says how things stand, not how many there were: for use as `before`. */
 void books_clear_gauges(struct agent_totals *t);
 
+/* What resolving left out by its filter was kept by the kernel side, which could not know yet. */
+void books_move_filtered(struct agent_totals *t);
+
 /* Comments "sonde.<name>=<number>" for all counters. 0 or -ENOMEM. */
 int books_add(struct profile *p, const struct agent_totals *t);
 

@@ -178,11 +178,15 @@ struct sonde_thread_name {
 	char comm[SONDE_COMM_LEN];
 };
 
-/* Names from the cgroup up to the hierarchy's root, each NUL-ended; the root's is "". */
+/*
+ * Where a task is: under v2, and under the v1 hierarchy that container runtimes use if there is one,
+ * since only one of them may know of the container. Names from the cgroup up to the
+ * hierarchy's root, each NUL-ended; the root's is "".
+ */
 struct sonde_cgroup {
 	struct sonde_record head;
-	__u32 hierarchy; /* 0: v2 */
-	__u32 name_count;
+	__u32 v2_count;
+	__u32 v1_count; /* behind those of v2; 0: no v1, or the task is in its root */
 	__u32 names_size;
 	__u32 pad;
 	char names[SONDE_MAX_PATH_BYTES + SONDE_MAX_NAME]; /* `names_size` of them are sent */
@@ -336,6 +340,13 @@ enum sonde_target_mode {
 	SONDE_TARGET_ALL,
 	SONDE_TARGET_PROCESSES,
 	SONDE_TARGET_CGROUP,
+	SONDE_TARGET_CGROUPS, /* all but those that user space has refused, once it knew them */
+};
+
+/* `seen_facts`: what both sides know of a fact. */
+enum sonde_fact_state {
+	SONDE_FACT_SENT = 1,
+	SONDE_FACT_REFUSED, /* a cgroup that is no target: set by user space */
 };
 
 /* Settings, fixed before the programs are loaded. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which cgroup of a task tells most about it, and how cgroups lie below one another. */
+/* In which cgroups a task is, and how cgroups lie below one another. */
 #ifndef BPF_CGROUP_BPF_H
 #define BPF_CGROUP_BPF_H
 
@@ -27,18 +27,35 @@ static __always_inline struct cgroup *task_cgroup_v1(struct task_struct *task)
 	return css ? BPF_CORE_READ(css, cgroup) : NULL;
 }
 
-/*
- * The cgroup that tells most about the task: that of v2, unless it is the root there: hybrid
- * hosts may use v1 alone.
- */
-static __always_inline struct cgroup *task_cgroup(struct task_struct *task)
+/* The same where it says anything that v2 does not, else NULL. */
+static __always_inline struct cgroup *task_cgroup_beside(struct task_struct *task)
 {
-	struct cgroup *v2 = task_cgroup_v2(task), *v1;
+	struct cgroup *v1 = task_cgroup_v1(task);
 
-	if (BPF_CORE_READ(v2, level) > 0)
-		return v2;
-	v1 = task_cgroup_v1(task);
-	return v1 && BPF_CORE_READ(v1, level) > 0 ? v1 : v2;
+	if (!v1 || BPF_CORE_READ(v1, level) <= 0 || BPF_CORE_READ(v1, root, hierarchy_id) == 0)
+		return NULL;
+	return v1;
+}
+
+/* The id of a task's place in both hierarchies: that of its cgroup record. */
+static __always_inline __u64 cgroups_id(struct cgroup *v2, struct cgroup *v1)
+{
+	__u64 id = hash_step(settings.seed + 2, BPF_CORE_READ(v2, kn, id));
+
+	if (v1) {
+		id = hash_step(id, BPF_CORE_READ(v1, kn, id));
+		id = hash_step(id, BPF_CORE_READ(v1, root, hierarchy_id));
+	}
+	return id;
+}
+
+/* Whether user space has looked at the task's cgroup and does not want it. Sends nothing. */
+static __always_inline bool cgroup_is_refused(struct task_struct *task)
+{
+	__u64 id = cgroups_id(task_cgroup_v2(task), task_cgroup_beside(task));
+	__u8 *state = bpf_map_lookup_elem(&seen_facts, &id);
+
+	return state && *state == SONDE_FACT_REFUSED;
 }
 
 static __always_inline struct kernfs_node *kernfs_parent(struct kernfs_node *node)

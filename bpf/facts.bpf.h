@@ -25,7 +25,7 @@ static __always_inline void fact_send(struct walk_state *s, struct sonde_record 
 				      __u64 size)
 {
 	__u64 id = record->id;
-	__u8 sent = 1;
+	__u8 sent = SONDE_FACT_SENT;
 
 	record->size = size;
 	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP) ||
@@ -116,10 +116,18 @@ static __always_inline __u64 thread_fact(struct walk_state *s)
 	return id;
 }
 
-static __always_inline void cgroup_names(struct sonde_cgroup *record, struct kernfs_node *node)
+/* Appends the names of a cgroup (its kernfs node) and its parents to the record; returns how many. */
+__noinline int cgroup_names(__u32 context, __u64 cgroup_node)
 {
-	__u32 size = 0, count = 0;
+	struct kernfs_node *node = (struct kernfs_node *)cgroup_node;
+	struct walk_state *s = walk_state(context);
+	struct sonde_cgroup *record;
+	__u32 size, count = 0;
 
+	if (!s)
+		return 0;
+	record = &s->cgroup_record;
+	size = record->names_size;
 	for (int i = 0; i < SONDE_MAX_PATH_NAMES && node; i++) {
 		if (!path_append(record->names, &size, BPF_CORE_READ(node, name)))
 			break;
@@ -127,13 +135,14 @@ static __always_inline void cgroup_names(struct sonde_cgroup *record, struct ker
 		node = kernfs_parent(node);
 	}
 	record->names_size = size;
-	record->name_count = count;
+	return (int)count;
 }
 
 /* Sends the record of the current task's cgroup; what cgroup_fact set is there. */
 __noinline int cgroup_send(__u32 context)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct cgroup *v2 = task_cgroup_v2(task), *v1 = task_cgroup_beside(task);
 	struct walk_state *s = walk_state(context);
 	struct sonde_cgroup *record;
 	__u64 size;
@@ -142,7 +151,9 @@ __noinline int cgroup_send(__u32 context)
 		return 0;
 	record = &s->cgroup_record;
 	record->head.type = SONDE_RECORD_CGROUP;
-	cgroup_names(record, BPF_CORE_READ(task_cgroup(task), kn));
+	record->names_size = 0;
+	record->v2_count = cgroup_names(context, (__u64)BPF_CORE_READ(v2, kn));
+	record->v1_count = v1 ? cgroup_names(context, (__u64)BPF_CORE_READ(v1, kn)) : 0;
 	size = path_record_size(__builtin_offsetof(struct sonde_cgroup, names) + record->names_size);
 	fact_send(s, &record->head, size);
 	return 0;
@@ -150,16 +161,11 @@ __noinline int cgroup_send(__u32 context)
 
 static __always_inline __u64 cgroup_fact(struct walk_state *s, struct task_struct *task)
 {
-	struct sonde_cgroup *record = &s->cgroup_record;
-	struct cgroup *cgroup = task_cgroup(task);
-	struct kernfs_node *node = BPF_CORE_READ(cgroup, kn);
-	__u32 hierarchy = BPF_CORE_READ(cgroup, root, hierarchy_id);
-	__u64 id = hash_step(hash_step(settings.seed + 2, BPF_CORE_READ(node, id)), hierarchy);
+	__u64 id = cgroups_id(task_cgroup_v2(task), task_cgroup_beside(task));
 
 	if (fact_is_known(id))
 		return id;
-	record->head.id = id;
-	record->hierarchy = hierarchy;
+	s->cgroup_record.head.id = id;
 	cgroup_send(s->context);
 	return id;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which tasks are sampled: all, the processes in `targets` and their children, or a cgroup. */
+/*
+ * Which tasks are sampled: all, the processes in `targets` and their children, a cgroup, or cgroups
+ * that user space chooses by their names: it refuses those it does not want when it is told of
+ * them, and until then they are sampled.
+ */
 #ifndef BPF_TARGET_BPF_H
 #define BPF_TARGET_BPF_H
 
@@ -27,6 +31,8 @@ static __always_inline bool target_matches(struct walk_state *s, struct task_str
 		return true;
 	if (settings.target_mode == SONDE_TARGET_PROCESSES)
 		return is_target(task, s->tgid);
+	if (settings.target_mode == SONDE_TARGET_CGROUPS)
+		return !cgroup_is_refused(task);
 	return cgroup_is_below(settings.target_v1 ? task_cgroup_v1(task) : task_cgroup_v2(task),
 			       settings.target_cgroup);
 }

@@ -104,6 +104,12 @@ enum collect_thing { COLLECT_STACK, COLLECT_FACT, COLLECT_FILE };
 void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id);
 
 /*
+ * With SONDE_TARGET_CGROUPS: no samples of this cgroup from now on, until it is forgotten. Counts may
+ * still hold some until after the next drain.
+ */
+void collect_refuse_cgroup(struct collect *c, uint64_t id);
+
+/*
  * Gives the kernel side the unwind table of a file it has announced; NULL: the file has none.
  * 0, or -ENOSPC: drop others, and try again after the next drain.
  */

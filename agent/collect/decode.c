@@ -76,12 +76,22 @@ static int decode_thread_name(const void *bytes, size_t size, struct event *even
 static int decode_cgroup(const void *bytes, size_t size, struct event *event)
 {
 	const struct sonde_cgroup *cgroup = bytes;
+	struct path_names *v2 = &event->cgroup.v2, *v1 = &event->cgroup.v1;
+	uint32_t v2_size = 0;
 
-	if (size < offsetof(struct sonde_cgroup, names))
+	if (size < offsetof(struct sonde_cgroup, names) ||
+	    cgroup->names_size > size - offsetof(struct sonde_cgroup, names))
 		return -EBADMSG;
-	event->cgroup.hierarchy = cgroup->hierarchy;
-	return decode_path(cgroup->names, size - offsetof(struct sonde_cgroup, names),
-			   cgroup->names_size, cgroup->name_count, &event->cgroup.path);
+	/* Where the names under v2 end; that all are NUL-ended is then checked of each path. */
+	for (uint32_t i = 0; i < cgroup->v2_count && v2_size < cgroup->names_size; i++)
+		v2_size +=
+			(uint32_t)strnlen(cgroup->names + v2_size, cgroup->names_size - v2_size) +
+			1;
+	if (v2_size > cgroup->names_size ||
+	    decode_path(cgroup->names, cgroup->names_size, v2_size, cgroup->v2_count, v2))
+		return -EBADMSG;
+	return decode_path(cgroup->names + v2_size, cgroup->names_size - v2_size,
+			   cgroup->names_size - v2_size, cgroup->v1_count, v1);
 }
 
 static int decode_file(const void *bytes, size_t size, struct event *event)
@@ -91,8 +101,8 @@ static int decode_file(const void *bytes, size_t size, struct event *event)
 	if (size < offsetof(struct sonde_file, names))
 		return -EBADMSG;
 	event->file.record = file;
-	return decode_path(file->names, size - offsetof(struct sonde_file, names),
-			   file->names_size, file->name_count, &event->file.path);
+	return decode_path(file->names, size - offsetof(struct sonde_file, names), file->names_size,
+			   file->name_count, &event->file.path);
 }
 
 int event_decode(const void *bytes, size_t size, struct event *ret_event)

@@ -214,6 +214,14 @@ void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id)
 		bpf_map_delete_elem(bpf_map__fd(c->skel->maps.exec_files), &id);
 }
 
+void collect_refuse_cgroup(struct collect *c, uint64_t id)
+{
+	__u8 refused = SONDE_FACT_REFUSED;
+
+	/* Not there any more: it will be sent again, and refused again. */
+	bpf_map_update_elem(bpf_map__fd(c->skel->maps.seen_facts), &id, &refused, BPF_EXIST);
+}
+
 void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 {
 	struct collect_totals t = {

@@ -34,8 +34,7 @@ struct event {
 		const struct sonde_process *process;
 		const struct sonde_thread_name *thread_name;
 		struct {
-			uint32_t hierarchy;
-			struct path_names path;
+			struct path_names v2, v1; /* v1: no names if there is nothing to tell */
 		} cgroup;
 		struct {
 			const struct sonde_file *record; /* all but `names` */

@@ -114,3 +114,22 @@ bool container_tells_more(const struct container *a, const struct container *b)
 {
 	return a->kind != b->kind ? a->kind > b->kind : a->depth > b->depth;
 }
+
+/* Whether `id` begins with an item of the list. */
+static bool is_listed(const char *list, const char *id)
+{
+	while (list && id) {
+		size_t len = strcspn(list, ",");
+
+		if (len && strncmp(list, id, len) == 0)
+			return true;
+		list = list[len] ? list + len + 1 : NULL;
+	}
+	return false;
+}
+
+bool cgroup_filter_wants(const struct cgroup_filter *filter, const char *container_id,
+			 const char *pod_uid)
+{
+	return is_listed(filter->containers, container_id) || is_listed(filter->pods, pod_uid);
+}

@@ -48,4 +48,20 @@ void container_parse(const char *path, size_t len, struct container *ret);
 /* Whether `a` tells more than `b`; of one task under two hierarchies. */
 bool container_tells_more(const struct container *a, const struct container *b);
 
+/* Whose samples are wanted: NULL or a list with commas, of what ids begin with. */
+struct cgroup_filter {
+	const char
+		*containers; /* container ids, or names where runtimes have those in their place */
+	const char *pods;    /* UIDs */
+};
+
+static inline bool cgroup_filter_is_set(const struct cgroup_filter *filter)
+{
+	return filter->containers || filter->pods;
+}
+
+/* For a filter that is set; NULL: the cgroup is in no container, or no pod. */
+bool cgroup_filter_wants(const struct cgroup_filter *filter, const char *container_id,
+			 const char *pod_uid);
+
 #endif

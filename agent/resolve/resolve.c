@@ -14,7 +14,7 @@ enum {
 	KEEP_STACKS = 10,
 	MAX_FRAME_LOCATIONS = 1 << 20,
 	MAX_MAPPINGS = 65536,
-	MAX_LABELS = 4,
+	MAX_LABELS = 8,
 };
 
 int resolver_new(const struct resolver_options *options, struct resolver **ret_resolver)
@@ -31,6 +31,7 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	known_init(&r->user_stacks, MAX_STACKS, KEEP_STACKS, free);
 	known_init(&r->kernel_stacks, MAX_STACKS, KEEP_STACKS, free);
 	task_tables_init(&r->tasks, options->proc_root);
+	r->tasks.filter = options->filter;
 	err = file_table_init(&r->files, options->proc_root, options->symbol_bytes, &files);
 	map_init(&r->frame_locations, sizeof(struct frame_key), sizeof(struct frame_value),
 		 MAX_FRAME_LOCATIONS);
@@ -200,10 +201,26 @@ static size_t add_label(struct resolver *r, struct profile_label *labels, size_t
 	return count + 1;
 }
 
-static size_t add_labels(struct resolver *r, const struct sonde_count_key *key,
-			 const struct known_process *process, struct profile_label *labels)
+/* Names as other profilers of clusters have them. */
+static size_t add_cgroup_labels(struct resolver *r, const struct known_cgroup *cgroup,
+				struct profile_label *labels, size_t n)
 {
-	const char *cgroup = known_get(&r->tasks.cgroups, key->cgroup, r->now);
+	if (!cgroup)
+		return n;
+	n = add_label(r, labels, n, "cgroup", cgroup->path, 0);
+	if (cgroup->container_id)
+		n = add_label(r, labels, n, "container_id", cgroup->container_id, 0);
+	if (cgroup->pod_uid)
+		n = add_label(r, labels, n, "pod_uid", cgroup->pod_uid, 0);
+	if (cgroup->unit)
+		n = add_label(r, labels, n, "systemd_unit", cgroup->unit, 0);
+	return n;
+}
+
+static size_t add_labels(struct resolver *r, const struct sonde_count_key *key,
+			 const struct known_process *process, const struct known_cgroup *cgroup,
+			 struct profile_label *labels)
+{
 	const char *thread = known_get(&r->tasks.threads, key->thread, r->now);
 	size_t n = 0;
 
@@ -212,9 +229,20 @@ static size_t add_labels(struct resolver *r, const struct sonde_count_key *key,
 		n = add_label(r, labels, n, "pid", NULL, process->tgid);
 	if (thread)
 		n = add_label(r, labels, n, "thread", thread, 0);
-	if (cgroup)
-		n = add_label(r, labels, n, "cgroup", cgroup, 0);
-	return n;
+	return add_cgroup_labels(r, cgroup, labels, n);
+}
+
+/* Whether the filter leaves the samples of a cgroup out. Unknown ones too: they may be anybody's. */
+static bool is_filtered(struct resolver *r, const struct known_cgroup *cgroup,
+			const struct sonde_count *count, uint64_t *total)
+{
+	if (!cgroup_filter_is_set(&r->tasks.filter) || (cgroup && !cgroup->refused))
+		return false;
+	if (!cgroup)
+		r->totals.unknown_cgroups += count->samples;
+	*total += count->samples;
+	r->totals.filtered_weight += count->weight;
+	return true;
 }
 
 static void add_sample(struct resolver *r, const struct sample_frames *frames,
@@ -241,12 +269,15 @@ void resolver_count(struct resolver *r, const struct sonde_count_key *key,
 		    const struct sonde_count *count)
 {
 	struct known_process *process = known_get(&r->tasks.processes, key->process, r->now);
+	const struct known_cgroup *cgroup = known_get(&r->tasks.cgroups, key->cgroup, r->now);
 	const struct kernel_stack *kernel = NULL;
 	const struct user_stack *user = NULL;
 	struct sample_frames frames = { .samples = count->samples };
 	struct profile_label labels[MAX_LABELS];
 	size_t label_count;
 
+	if (is_filtered(r, cgroup, count, &r->totals.filtered))
+		return;
 	if (key->kernel_stack)
 		kernel = known_get(&r->kernel_stacks, key->kernel_stack, r->now);
 	if (key->user_stack)
@@ -265,21 +296,25 @@ void resolver_count(struct resolver *r, const struct sonde_count_key *key,
 		frames_add_text(r, "[no stack]", &frames);
 	if (!process)
 		r->totals.unknown_processes += count->samples;
-	label_count = add_labels(r, key, process, labels);
+	if (!cgroup)
+		r->totals.unknown_cgroups += count->samples;
+	label_count = add_labels(r, key, process, cgroup, labels);
 	add_sample(r, &frames, count, labels, label_count);
 }
 
 void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
 		       const struct sonde_count *count)
 {
-	const char *cgroup = known_get(&r->tasks.cgroups, key->cgroup, r->now);
+	const struct known_cgroup *cgroup = known_get(&r->tasks.cgroups, key->cgroup, r->now);
 	struct sample_frames frames = { .samples = count->samples };
-	struct profile_label labels[1];
-	size_t n = 0;
+	struct profile_label labels[MAX_LABELS];
+	size_t n;
 
+	/* Weight of the whole machine is nobody's, so it stays. */
+	if (key->cgroup && is_filtered(r, cgroup, count, &r->totals.filtered_overflow))
+		return;
 	frames_add_text(r, "[overflow]", &frames);
-	if (cgroup)
-		n = add_label(r, labels, n, "cgroup", cgroup, 0);
+	n = add_cgroup_labels(r, cgroup, labels, 0);
 	add_sample(r, &frames, count, labels, n);
 }
 
@@ -318,6 +353,16 @@ bool resolver_next_forgotten(struct resolver *r, enum resolver_thing *ret_thing,
 		return true;
 	}
 	return false;
+}
+
+bool resolver_next_refused(struct resolver *r, uint64_t *ret_cgroup)
+{
+	struct forget_list *list = &r->tasks.refused;
+
+	if (!list->count)
+		return false;
+	*ret_cgroup = list->ids[--list->count];
+	return true;
 }
 
 bool resolver_next_table(struct resolver *r, uint64_t *ret_file, struct unwind_table **ret_table)

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "agent/collect/events.h"
+#include "agent/resolve/container.h"
 #include "proto/profile.h"
 #include "symbolizer/symbolizer.h"
 #include "symbolizer/unwind.h"
@@ -29,6 +30,7 @@ struct resolver_options {
 	const char *debug_dir;  /* usually "/usr/lib/debug" */
 	size_t symbol_bytes;    /* budget for symbol tables */
 	bool no_demangle;
+	struct cgroup_filter filter; /* its texts outlive the resolver */
 };
 
 /* What became of the frames, weighted by the samples that hold them. */
@@ -40,6 +42,10 @@ struct resolver_totals {
 	uint64_t weight;
 	uint64_t lost_stacks;         /* samples whose stack was not there: frame "[stack lost]" */
 	uint64_t unknown_processes;   /* samples whose process record was not there */
+	uint64_t unknown_cgroups;     /* the same of cgroups; a filter leaves these out */
+	uint64_t filtered;            /* samples left out by the filter, of counts */
+	uint64_t filtered_overflow;   /* the same of what had no room for its stack */
+	uint64_t filtered_weight;
 	uint64_t no_memory;           /* samples that could not be added: lost */
 	uint64_t files, files_failed; /* opened; could not be opened, or changed */
 	uint64_t files_put_off;       /* announced when the queues were full: announced again later */
@@ -113,6 +119,12 @@ void resolver_tick(struct resolver *r);
  */
 enum resolver_thing { RESOLVER_STACK, RESOLVER_FACT, RESOLVER_FILE };
 bool resolver_next_forgotten(struct resolver *r, enum resolver_thing *ret_thing, uint64_t *ret_id);
+
+/*
+ * Next cgroup that the filter does not want and that the kernel side may leave out from now on:
+ * true and its id. Call until false, after events.
+ */
+bool resolver_next_refused(struct resolver *r, uint64_t *ret_cgroup);
 
 /*
  * Next unwind table for the kernel side: true and the file's id. *ret_table is NULL if the file

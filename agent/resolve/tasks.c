@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,12 +25,25 @@ static void process_free(void *object)
 	free(process);
 }
 
+static void cgroup_free(void *object)
+{
+	struct known_cgroup *cgroup = object;
+
+	if (!cgroup)
+		return;
+	free(cgroup->path);
+	free(cgroup->container_id);
+	free(cgroup->pod_uid);
+	free(cgroup->unit);
+	free(cgroup);
+}
+
 void task_tables_init(struct task_tables *t, const char *proc_root)
 {
-	t->proc_root = proc_root;
+	*t = (struct task_tables){ .proc_root = proc_root };
 	known_init(&t->processes, MAX_FACTS, KEEP, process_free);
 	known_init(&t->threads, MAX_FACTS, KEEP, free);
-	known_init(&t->cgroups, MAX_FACTS, KEEP, free);
+	known_init(&t->cgroups, MAX_FACTS, KEEP, cgroup_free);
 	map_init(&t->current, sizeof(uint32_t), sizeof(uint64_t), MAX_FACTS);
 }
 
@@ -39,6 +53,7 @@ void task_tables_fini(struct task_tables *t)
 	known_fini(&t->threads);
 	known_fini(&t->cgroups);
 	map_fini(&t->current);
+	free(t->refused.ids);
 }
 
 /* Foreign bytes as clean text of their own, or NULL. */
@@ -98,11 +113,70 @@ static int put_text(struct known_table *table, uint64_t id, const char *text, si
 	return copy ? known_put(table, id, copy, now) : -ENOMEM;
 }
 
+/* A unit's name as it is: a backslash in it is systemd's own way of escaping. */
+static char *unit_copy(struct container_text unit)
+{
+	for (size_t i = 0; i < unit.len; i++) {
+		if (unit.at[i] <= ' ' || unit.at[i] > '~')
+			return clean_copy(unit.at, unit.len);
+	}
+	return strndup(unit.at, unit.len);
+}
+
+static struct known_cgroup *cgroup_new(const char *path, size_t len, const struct container *what)
+{
+	struct known_cgroup *cgroup = calloc(1, sizeof(*cgroup));
+
+	if (!cgroup)
+		return NULL;
+	cgroup->path = clean_copy(path, len);
+	if (what->id.len)
+		cgroup->container_id = clean_copy(what->id.at, what->id.len);
+	if (what->pod_uid[0])
+		cgroup->pod_uid = strdup(what->pod_uid);
+	if (what->unit.len)
+		cgroup->unit = unit_copy(what->unit);
+	if (cgroup->path && !cgroup->container_id == !what->id.len &&
+	    !cgroup->pod_uid == !what->pod_uid[0] && !cgroup->unit == !what->unit.len)
+		return cgroup;
+	cgroup_free(cgroup);
+	return NULL;
+}
+
+static size_t join(const struct path_names *names, char *path, size_t size)
+{
+	size_t len = path_names_join(names, path, size);
+
+	return len ? len : (size_t)snprintf(path, size, "/");
+}
+
+static int put_cgroup(struct task_tables *t, const struct event *event, uint32_t now)
+{
+	char v2_path[PATH_MAX], v1_path[PATH_MAX];
+	size_t v2_len = join(&event->cgroup.v2, v2_path, sizeof(v2_path));
+	size_t v1_len = join(&event->cgroup.v1, v1_path, sizeof(v1_path));
+	struct known_cgroup *cgroup;
+	struct container v2, v1;
+
+	container_parse(v2_path, v2_len, &v2);
+	container_parse(v1_path, v1_len, &v1);
+	/* A v1 path without a meaning still tells more than the root. */
+	if (container_tells_more(&v1, &v2) || (v2_len == 1 && v1_len > 1))
+		cgroup = cgroup_new(v1_path, v1_len, &v1);
+	else
+		cgroup = cgroup_new(v2_path, v2_len, &v2);
+	if (!cgroup)
+		return -ENOMEM;
+	cgroup->refused = cgroup_filter_is_set(&t->filter) &&
+			  !cgroup_filter_wants(&t->filter, cgroup->container_id, cgroup->pod_uid);
+	if (cgroup->refused)
+		forget_list_add(&t->refused, event->id); /* without room: it is filtered here */
+	return known_put(&t->cgroups, event->id, cgroup, now);
+}
+
 int task_tables_event(struct task_tables *t, const struct event *event, uint32_t now)
 {
 	const char *comm;
-	char path[PATH_MAX];
-	size_t len;
 
 	switch (event->type) {
 	case SONDE_RECORD_PROCESS:
@@ -111,10 +185,7 @@ int task_tables_event(struct task_tables *t, const struct event *event, uint32_t
 		comm = event->thread_name->comm;
 		return put_text(&t->threads, event->id, comm, strnlen(comm, SONDE_COMM_LEN), now);
 	case SONDE_RECORD_CGROUP:
-		len = path_names_join(&event->cgroup.path, path, sizeof(path));
-		if (len == 0)
-			return put_text(&t->cgroups, event->id, "/", 1, now);
-		return put_text(&t->cgroups, event->id, path, len, now);
+		return put_cgroup(t, event, now);
 	default:
 		return -EINVAL;
 	}

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes, thread names and cgroups that counts refer to, and the perf maps of processes. */
+/*
+ * Processes, thread names and cgroups that counts refer to, the perf maps of processes, and which
+ * cgroups are wanted.
+ */
 #ifndef AGENT_RESOLVE_TASKS_H
 #define AGENT_RESOLVE_TASKS_H
 
+#include <stdbool.h>
+
 #include "agent/collect/events.h"
+#include "agent/resolve/container.h"
 #include "agent/resolve/known.h"
 #include "symbolizer/symbolizer.h"
 
@@ -16,10 +22,19 @@ struct known_process {
 	uint32_t perf_map_version;
 };
 
+/* All clean text. Of the two hierarchies of a hybrid host, the one that tells more. */
+struct known_cgroup {
+	char *path;
+	char *container_id, *pod_uid, *unit; /* see container.h; NULL: none */
+	bool refused;                        /* the filter does not want it */
+};
+
 struct task_tables {
 	struct known_table processes;
 	struct known_table threads; /* objects: char *, clean text */
-	struct known_table cgroups; /* objects: char *, clean path */
+	struct known_table cgroups; /* objects: struct known_cgroup * */
+	struct cgroup_filter filter;
+	struct forget_list refused; /* cgroups to be refused by the kernel side too */
 	struct map current; /* tgid -> id of the process record that came last: the newest exec */
 	const char *proc_root;
 };

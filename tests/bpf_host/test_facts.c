@@ -153,6 +153,18 @@ static const struct sonde_cgroup *cgroup_of(struct cgroup *v2, struct cgroup *pi
 	return record;
 }
 
+/* Both paths of a record: names of v2, then those of v1. */
+static void check_both(const struct sonde_cgroup *record, __u32 v2_count, __u32 v1_count,
+		       const char *names, size_t size)
+{
+	assert_int_equal(record->v2_count, v2_count);
+	assert_int_equal(record->v1_count, v1_count);
+	assert_int_equal(record->names_size, size);
+	assert_memory_equal(record->names, names, size);
+}
+
+#define CHECK_BOTH(record, v2, v1, names) check_both(record, v2, v1, names, sizeof(names) - 1)
+
 static void check_choice(void)
 {
 	struct cgroup *v2_root = world_cgroup(NULL, 0, 1, "");
@@ -160,26 +172,17 @@ static void check_choice(void)
 	struct cgroup *pids_root = world_cgroup(NULL, 4, 1, "");
 	struct cgroup *pids = world_cgroup(world_cgroup(pids_root, 4, 30, "docker"), 4, 31, "0123");
 	struct cgroup *memory = world_cgroup(world_cgroup(NULL, 5, 1, ""), 5, 40, "m");
-	const struct sonde_cgroup *record;
 
-	record = cgroup_of(v2, pids, memory);
-	assert_int_equal(record->hierarchy, 0);
-	CHECK_NAMES(record, "a.service\0system.slice\0\0");
-	record = cgroup_of(v2_root, pids, memory);
-	assert_int_equal(record->hierarchy, 4);
-	CHECK_NAMES(record, "0123\0docker\0\0");
-	record = cgroup_of(v2_root, pids_root, memory);
-	assert_int_equal(record->hierarchy, 0);
-	CHECK_NAMES(record, "\0");
-	record = cgroup_of(v2_root, v2, v2); /* the controller is on v2 */
-	CHECK_NAMES(record, "a.service\0system.slice\0\0");
-	cgroup_of(v2_root, NULL, NULL);
+	CHECK_BOTH(cgroup_of(v2, pids, memory), 3, 3, "a.service\0system.slice\0\0" "0123\0docker\0\0");
+	CHECK_BOTH(cgroup_of(v2_root, pids, memory), 1, 3, "\0" "0123\0docker\0\0");
+	CHECK_BOTH(cgroup_of(v2_root, pids_root, memory), 1, 0, "\0");
+	CHECK_BOTH(cgroup_of(v2, pids_root, memory), 3, 0, "a.service\0system.slice\0\0");
+	CHECK_BOTH(cgroup_of(v2_root, v2, v2), 1, 0, "\0"); /* the controller is on v2 */
+	CHECK_BOTH(cgroup_of(v2, NULL, NULL), 3, 0, "a.service\0system.slice\0\0");
 	host.has_pids = false;
-	record = cgroup_of(v2_root, pids, memory);
-	assert_int_equal(record->hierarchy, 5);
-	CHECK_NAMES(record, "m\0\0");
+	CHECK_BOTH(cgroup_of(v2_root, pids, memory), 1, 2, "\0" "m\0\0");
 	host.has_memory = false;
-	assert_int_equal(cgroup_of(v2_root, pids, memory)->hierarchy, 0);
+	CHECK_BOTH(cgroup_of(v2, pids, memory), 3, 0, "a.service\0system.slice\0\0");
 }
 
 static void test_choice_of_the_cgroup(void **state)
@@ -190,17 +193,25 @@ static void test_choice_of_the_cgroup(void **state)
 	check_choice();
 }
 
-/* Equal numbers in two hierarchies are two cgroups. */
+/* A task that moves in either hierarchy is elsewhere; equal numbers in two are two cgroups. */
 static void test_cgroup_ids(void **state)
 {
 	struct cgroup *root = world_cgroup(NULL, 0, 1, "");
 	struct cgroup *a = world_cgroup(root, 0, 33, "a");
 	struct cgroup *b = world_cgroup(world_cgroup(NULL, 7, 1, ""), 7, 33, "b");
-	__u64 first = cgroup_of(a, NULL, NULL)->head.id;
+	struct cgroup *c = world_cgroup(world_cgroup(NULL, 8, 1, ""), 8, 33, "c");
+	__u64 ids[] = {
+		cgroup_of(a, NULL, NULL)->head.id, cgroup_of(root, NULL, NULL)->head.id,
+		cgroup_of(root, b, NULL)->head.id, cgroup_of(a, b, NULL)->head.id,
+		cgroup_of(a, c, NULL)->head.id,
+	};
 
-	assert_int_not_equal(cgroup_of(root, b, NULL)->head.id, first);
-	assert_int_equal(cgroup_of(a, b, NULL)->head.id, first);
-	assert_int_equal(ring_count(SONDE_RECORD_CGROUP), 2);
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(ids[i], ids[j]);
+	}
+	assert_int_equal(cgroup_of(a, b, NULL)->head.id, ids[3]);
+	assert_int_equal(ring_count(SONDE_RECORD_CGROUP), ARRAY_SIZE(ids));
 }
 
 static void test_deep_cgroup(void **state)
@@ -214,9 +225,13 @@ static void test_deep_cgroup(void **state)
 		group = world_cgroup(group, 0, 100 + (__u64)i, name);
 	}
 	record = cgroup_of(group, NULL, NULL);
-	assert_int_equal(record->name_count, 17);
+	assert_int_equal(record->v2_count, 17);
 	assert_string_equal(record->names, name);
 	assert_true(record->names_size <= sizeof(record->names));
+	/* No room is left for another path. */
+	record = cgroup_of(group, world_cgroup(world_cgroup(NULL, 7, 1, ""), 7, 33, "b"), NULL);
+	assert_int_equal(record->v2_count, 17);
+	assert_int_equal(record->v1_count, 0);
 }
 
 int main(void)

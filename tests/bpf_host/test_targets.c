@@ -185,6 +185,52 @@ static void test_cgroup_target_without_controller(void **state)
 	assert_false(is_sampled(p.task)); /* no css: the controller is not mounted */
 }
 
+/* What user space does with a cgroup that it was told of. */
+static void refuse(__u64 id)
+{
+	__u8 state = SONDE_FACT_REFUSED;
+
+	assert_non_null(bpf_map_lookup_elem(&seen_facts, &id));
+	assert_int_equal(bpf_map_update_elem(&seen_facts, &id, &state, BPF_ANY), 0);
+}
+
+/* Sampled until refused; then only that one is not, whatever hierarchy it is in. */
+static void check_refused(struct cgroup *v2, struct cgroup *v1)
+{
+	struct cgroup *other = world_cgroup(world_cgroup(NULL, 0, 1, ""), 0, 60, "other");
+	const struct sonde_cgroup *record;
+
+	host_settings()->target_mode = SONDE_TARGET_CGROUPS;
+	world_set_cgroups(p.task, v2, v1, NULL);
+	assert_true(is_sampled(p.task));
+	assert_true(is_sampled(p.task));
+	record = ring_record(SONDE_RECORD_CGROUP, 0);
+	refuse(record->head.id);
+	assert_false(is_sampled(p.task));
+	assert_false(is_sampled(world_thread(p.task, 105, "thread")));
+	world_set_cgroups(p.task, other, v1, NULL);
+	assert_true(is_sampled(p.task));
+	assert_int_equal(ring_count(SONDE_RECORD_CGROUP), 2);
+	world_set_cgroups(p.task, v2, v1, NULL);
+	assert_false(is_sampled(p.task));
+	/* Forgotten: told again. */
+	bpf_map_delete_elem(&seen_facts, &record->head.id);
+	assert_true(is_sampled(p.task));
+	assert_int_equal(ring_count(SONDE_RECORD_CGROUP), 3);
+}
+
+static void test_refused_cgroups(void **state)
+{
+	struct cgroup *v2 = world_cgroup(world_cgroup(NULL, 0, 1, ""), 0, 50, "a");
+	struct cgroup *v1 = world_cgroup(world_cgroup(NULL, 4, 1, ""), 4, 50, "a");
+
+	check_refused(v2, NULL);
+	setup(NULL);
+	v2 = world_cgroup(NULL, 0, 1, "");
+	v1 = world_cgroup(world_cgroup(NULL, 4, 1, ""), 4, 50, "a");
+	check_refused(v2, v1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +243,7 @@ int main(void)
 		cmocka_unit_test_setup(test_end_of_a_target, setup),
 		cmocka_unit_test_setup(test_cgroup_target, setup),
 		cmocka_unit_test_setup(test_cgroup_target_without_controller, setup),
+		cmocka_unit_test_setup(test_refused_cgroups, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

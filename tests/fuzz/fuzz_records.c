@@ -64,7 +64,8 @@ static void check(const struct event *event, const uint8_t *record, size_t size)
 		check_within(event->thread_name, sizeof(*event->thread_name), record, size);
 		break;
 	case SONDE_RECORD_CGROUP:
-		check_path(&event->cgroup.path, record, size);
+		check_path(&event->cgroup.v2, record, size);
+		check_path(&event->cgroup.v1, record, size);
 		break;
 	case SONDE_RECORD_FILE:
 		check_within(event->file.record, offsetof(struct sonde_file, names), record, size);

@@ -124,7 +124,7 @@ static inline void lab_cgroup(uint64_t id)
 {
 	struct event event = { .type = SONDE_RECORD_CGROUP,
 			       .id = id,
-			       .cgroup.path = { "a.service\0system.slice\0\0", 24, 3 } };
+			       .cgroup.v2 = { "a.service\0system.slice\0\0", 24, 3 } };
 
 	resolver_event(resolver, &event);
 }

@@ -129,15 +129,15 @@ static void test_types(void **state)
 
 /* Sizes and counts that a path of these bytes must not have. */
 static int decode_names(const char *names, size_t len, uint32_t size, uint32_t count,
-			struct event *ret_event)
+			uint32_t v1_count, struct event *ret_event)
 {
 	const size_t whole = offsetof(struct sonde_cgroup, names) + len;
 
 	begin(SONDE_RECORD_CGROUP, whole);
 	memcpy(record.cgroup.names, names, len);
 	record.cgroup.names_size = size;
-	record.cgroup.name_count = count;
-	record.cgroup.hierarchy = 4;
+	record.cgroup.v2_count = count;
+	record.cgroup.v1_count = v1_count;
 	return decode(whole, ret_event);
 }
 
@@ -145,24 +145,46 @@ static void test_names(void **state)
 {
 	struct event event;
 
-	assert_int_equal(decode_names("ab\0c\0", 5, 5, 2, &event), 0);
-	assert_int_equal(event.cgroup.hierarchy, 4);
-	assert_int_equal(event.cgroup.path.count, 2);
-	assert_string_equal(event.cgroup.path.names, "ab");
-	assert_int_equal(decode_names("ab\0c\0", 5, 5, 3, NULL), -EBADMSG);
-	assert_int_equal(decode_names("ab\0c\0", 5, 5, 1, NULL), -EBADMSG);
-	assert_int_equal(decode_names("ab\0c\0", 5, 6, 2, NULL), -EBADMSG);
-	assert_int_equal(decode_names("ab\0c\0", 5, 4, 2, NULL), -EBADMSG); /* no NUL at the end */
-	assert_int_equal(decode_names("abcd", 4, 4, 1, NULL), -EBADMSG);
-	assert_int_equal(decode_names("", 0, 0, 0, NULL), 0);
-	assert_int_equal(decode_names("", 0, 0, 1, NULL), -EBADMSG);
-	assert_int_equal(decode_names("", 0, UINT32_MAX, 0, NULL), -EBADMSG);
+	assert_int_equal(decode_names("ab\0c\0", 5, 5, 2, 0, &event), 0);
+	assert_int_equal(event.cgroup.v2.count, 2);
+	assert_string_equal(event.cgroup.v2.names, "ab");
+	assert_int_equal(event.cgroup.v1.count, 0);
+	assert_int_equal(event.cgroup.v1.size, 0);
+	assert_int_equal(decode_names("ab\0c\0", 5, 5, 3, 0, NULL), -EBADMSG);
+	assert_int_equal(decode_names("ab\0c\0", 5, 5, 1, 0, NULL), -EBADMSG);
+	assert_int_equal(decode_names("ab\0c\0", 5, 6, 2, 0, NULL), -EBADMSG);
+	assert_int_equal(decode_names("ab\0c\0", 5, 4, 2, 0, NULL), -EBADMSG); /* no NUL at the end */
+	assert_int_equal(decode_names("abcd", 4, 4, 1, 0, NULL), -EBADMSG);
+	assert_int_equal(decode_names("", 0, 0, 0, 0, NULL), 0);
+	assert_int_equal(decode_names("", 0, 0, 1, 0, NULL), -EBADMSG);
+	assert_int_equal(decode_names("", 0, UINT32_MAX, 0, 0, NULL), -EBADMSG);
 	/* Too many names even where they fit. */
 	record.head.type = SONDE_RECORD_CGROUP;
 	assert_int_equal(decode_names((const char[64]){ 0 }, 64, SONDE_MAX_PATH_NAMES,
-				      SONDE_MAX_PATH_NAMES, NULL), 0);
+				      SONDE_MAX_PATH_NAMES, 0, NULL), 0);
 	assert_int_equal(decode_names((const char[64]){ 0 }, 64, SONDE_MAX_PATH_NAMES + 1,
-				      SONDE_MAX_PATH_NAMES + 1, NULL), -EBADMSG);
+				      SONDE_MAX_PATH_NAMES + 1, 0, NULL), -EBADMSG);
+}
+
+/* The names under v1 follow those under v2. */
+static void test_two_paths(void **state)
+{
+	struct event event;
+
+	assert_int_equal(decode_names("ab\0\0c\0d\0", 8, 8, 2, 2, &event), 0);
+	assert_int_equal(event.cgroup.v2.size, 4);
+	assert_int_equal(event.cgroup.v2.count, 2);
+	assert_int_equal(event.cgroup.v1.size, 4);
+	assert_int_equal(event.cgroup.v1.count, 2);
+	assert_string_equal(event.cgroup.v1.names, "c");
+	assert_int_equal(decode_names("ab\0\0c\0d\0", 8, 8, 0, 4, &event), 0);
+	assert_int_equal(event.cgroup.v2.count, 0);
+	assert_int_equal(event.cgroup.v1.count, 4);
+	assert_int_equal(decode_names("ab\0\0c\0d\0", 8, 8, 2, 1, NULL), -EBADMSG);
+	assert_int_equal(decode_names("ab\0\0c\0d\0", 8, 8, 2, 3, NULL), -EBADMSG);
+	assert_int_equal(decode_names("ab\0\0c\0d\0", 8, 8, UINT32_MAX, 0, NULL), -EBADMSG);
+	assert_int_equal(decode_names("ab\0\0c\0d", 7, 7, 2, 2, NULL), -EBADMSG);
+	assert_int_equal(decode_names("ab", 2, 2, 1, 0, NULL), -EBADMSG);
 }
 
 static void test_file(void **state)
@@ -231,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_two_paths),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_join_into_little_room),

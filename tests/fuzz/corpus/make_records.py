@@ -24,8 +24,8 @@ addrs = [0xFFFFFFFF81000010, 0xFFFFFFFF81000020]
 write('kernel_stack', 2, struct.pack('<II', len(addrs), 0) + struct.pack('<2Q', *addrs))
 write('process', 3, struct.pack('<IIQQIIII16s', 100, 1, 123456789, FILE_ID, 7, 1000, 105, 0, b'proc'))
 write('thread_name', 4, b'worker'.ljust(16, b'\0'))
-path = names('a.service', 'system.slice', '')
-write('cgroup', 5, struct.pack('<IIII', 0, 3, len(path), 0) + path)
+path = names('a.service', 'system.slice', '') + names('0123', 'docker', '')
+write('cgroup', 5, struct.pack('<IIII', 3, 3, len(path), 0) + path)
 path = names('libc.so.6', 'x86_64-linux-gnu', 'lib', 'usr')
 write('file', 6, struct.pack('<QQQqQQQIIII', 254 << 20, 4711, 1, 1700000000, 5, 0x7F0000000000, 0x7F0000100000,
                              100, 105, 4, len(path)) + path)
