@@ -13,12 +13,14 @@ const struct command commands[] = {
 	{
 		.name = "record",
 		.summary = "sample what runs, into a profile file",
-		.usage = "[options] [-a | -p PID,... | --cgroup PATH | -- COMMAND...]",
+		.usage = "[options] [-a | -p PID,... | --container ID,... | -- COMMAND...]",
 		.detail = "Samples the call stacks of all CPUs, of some processes (all their threads, "
-			  "and the children they make from then on), of a cgroup with all below it, or "
-			  "of a command, until the duration is over, the command ends or Ctrl-C. "
-			  "Without a target it samples the whole machine. The exit status is that of "
-			  "the command, if there is one.",
+			  "and the children they make from then on), of a cgroup with all below it, of "
+			  "some containers or pods, or of a command, until the duration is over, the "
+			  "command ends or Ctrl-C. Without a target it samples the whole machine. "
+			  "Containers and pods are known by the names of their cgroups, so that no "
+			  "runtime is asked; docker ps and kubectl get pod -o yaml show these ids. The "
+			  "exit status is that of the command, if there is one.",
 		.options = record_rows,
 		.run = record_main,
 	},

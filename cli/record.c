@@ -34,6 +34,10 @@ const struct option_row record_rows[] = {
 	  "these processes, and the children they make" },
 	{ "cgroup", 0, OPTION_TEXT, "PATH", NULL, 0, 0, FIELD(cgroup),
 	  "a cgroup's directory and all below it" },
+	{ "container", 0, OPTION_TEXT, "ID,...", NULL, 0, 0, FIELD(container),
+	  "these containers, also those that come later; the first digits of an id, or a name" },
+	{ "pod-uid", 0, OPTION_TEXT, "UID,...", NULL, 0, 0, FIELD(pod_uid),
+	  "all containers of these pods" },
 	{ "duration", 'd', OPTION_DURATION, "TIME", NULL, 0, 0, FIELD(duration_ns),
 	  "how long: 30, 1.5m, 200ms" },
 	{ "output", 'o', OPTION_TEXT, "FILE", "sonde.pb.gz", 0, 0, FIELD(output),
@@ -55,12 +59,25 @@ static int fail(const char *reason)
 	return 1;
 }
 
+static bool has_empty_item(const char *list)
+{
+	return list && (*list == 0 || *list == ',' || strstr(list, ",,") ||
+			list[strlen(list) - 1] == ',');
+}
+
 static int check_options(struct record_options *o, char *reason, size_t size)
 {
-	int targets = (o->pids != NULL) + (o->cgroup != NULL);
+	int targets = (o->pids != NULL) + (o->cgroup != NULL) + (o->container != NULL) +
+		      (o->pod_uid != NULL);
 
 	if (targets > 1 || (targets && (o->all_cpus || o->command))) {
-		snprintf(reason, size, "choose one target: --all-cpus, --pid, --cgroup or a command");
+		snprintf(reason, size, "choose one target: --all-cpus, --pid, --cgroup, --container, "
+				       "--pod-uid or a command");
+		return -EINVAL;
+	}
+	if (has_empty_item(o->container) || has_empty_item(o->pod_uid)) {
+		snprintf(reason, size, "%s: an id is empty, and would fit everything",
+			 o->container ? "--container" : "--pod-uid");
 		return -EINVAL;
 	}
 	if (!output_knows(o->output)) {
@@ -111,6 +128,10 @@ static int find_target(const struct record_options *o, struct record_target *tar
 		agent->collect.cgroup_v1 = target->cgroup_v1;
 		return err;
 	}
+	if (o->container || o->pod_uid) {
+		agent->collect.target = SONDE_TARGET_CGROUPS;
+		agent->filter = (struct cgroup_filter){ o->container, o->pod_uid };
+	}
 	if (o->command && !o->all_cpus)
 		agent->collect.target = SONDE_TARGET_PROCESSES;
 	return 0;
@@ -154,6 +175,12 @@ static int write_profile(struct agent *agent, const struct record_options *o,
 	agent_totals(agent, &totals);
 	if (!err && !o->quiet)
 		record_summary(&totals, agent, o->output, bytes, duration);
+	if (!err && (o->container || o->pod_uid) && totals.resolve.samples == 0) {
+		snprintf(reason, size, "%s %s: nothing like it ran on a CPU; the profile is empty",
+			 o->container ? "--container" : "--pod-uid",
+			 o->container ? o->container : o->pod_uid);
+		return -ESRCH;
+	}
 	return err;
 }
 

@@ -18,6 +18,7 @@ struct record_options {
 	bool all_cpus;
 	const char *pids;
 	const char *cgroup;
+	const char *container, *pod_uid;
 	const char *output;
 	bool cpu_clock;
 	bool idle;

@@ -18,7 +18,8 @@ struct report_options {
 	const char *call_graph;  /* NULL, "caller" (from the outside in) or "callee" */
 	double percent_limit;    /* rows below are summed in one line; 0: all rows */
 	/* NULL or a list with commas; a last * matches any rest. */
-	const char *comm, *dso, *sym, *pid, *cgroup;
+	const char *comm, *dso, *sym, *pid, *cgroup, *unit;
+	const char *container, *pod_uid; /* the same, of what ids begin with */
 	bool folded;             /* folded stacks in place of the table */
 	const char *sample_type; /* name; NULL: the file's default, else its last */
 	bool no_header;          /* without the lines about the file */

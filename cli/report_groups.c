@@ -17,22 +17,24 @@ struct raw_label {
 	uint32_t present;
 };
 
-static bool item_matches(const char *item, size_t len, const char *text)
+static bool item_matches(const char *item, size_t len, const char *text, bool prefix)
 {
 	if (len && item[len - 1] == '*')
 		return strncmp(item, text, len - 1) == 0;
+	if (prefix && len)
+		return strncmp(item, text, len) == 0;
 	return strlen(text) == len && strncmp(item, text, len) == 0;
 }
 
 /* The list as a whole is tried as well: names of C++ functions have commas in them. */
-bool report_matches(const char *list, const char *text)
+bool report_matches(const char *list, const char *text, bool prefix)
 {
-	if (!list || item_matches(list, strlen(list), text))
+	if (!list || item_matches(list, strlen(list), text, prefix))
 		return true;
 	for (;;) {
 		size_t len = strcspn(list, ",");
 
-		if (item_matches(list, len, text))
+		if (item_matches(list, len, text, prefix))
 			return true;
 		if (!list[len])
 			return false;
@@ -83,8 +85,8 @@ static int64_t class_of(struct report *r, const struct report_frame *frame)
 {
 	struct report_cells cells = { 0 };
 
-	if (!report_matches(r->options->dso, report_text(r, frame->dso)) ||
-	    !report_matches(r->options->sym, report_text(r, frame->name)))
+	if (!report_matches(r->options->dso, report_text(r, frame->dso), false) ||
+	    !report_matches(r->options->sym, report_text(r, frame->name), false))
 		return 0;
 	for (size_t i = 0; i < r->key_count; i++) {
 		if (!r->keys[i]->label)
@@ -156,7 +158,8 @@ static int64_t make_group(struct report *r, const struct raw_label *raw)
 
 		if (text < 0)
 			return -ENOMEM;
-		if (!report_matches(r->labels[i].filter, report_text(r, (uint32_t)text)))
+		if (!report_matches(r->labels[i].filter, report_text(r, (uint32_t)text),
+				    r->labels[i].prefix))
 			return 0;
 		if (r->labels[i].cell >= 0)
 			cells.text[r->labels[i].cell] = (uint32_t)text;
@@ -166,7 +169,7 @@ static int64_t make_group(struct report *r, const struct raw_label *raw)
 
 int64_t report_group_find(struct report *r, const struct profile_sample *sample)
 {
-	struct raw_label raw[REPORT_MAX_KEYS + 3] = { 0 };
+	struct raw_label raw[REPORT_MAX_KEYS + REPORT_MAX_FILTERS] = { 0 };
 	uint32_t *slot;
 	int64_t group;
 	int got;

@@ -60,24 +60,22 @@ static void print_period(const struct profile *p, struct buf *out)
 	buf_printf(out, " of %s\n", profile_text(p, p->period_type.type));
 }
 
+static void print_filter(const char *name, const char *list, size_t *active, struct buf *out)
+{
+	if (!list)
+		return;
+	buf_printf(out, "%s%s ", (*active)++ ? ", " : "# Filters: ", name);
+	text_escape(out, list, strlen(list));
+}
+
 static void print_filters(const struct report *r, struct buf *out)
 {
-	const struct report_options *o = r->options;
-	const struct {
-		const char *name, *value;
-	} filters[] = { { "comm", o->comm },
-			{ "pid", o->pid },
-			{ "cgroup", o->cgroup },
-			{ "dso", o->dso },
-			{ "sym", o->sym } };
 	size_t active = 0;
 
-	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
-		if (!filters[i].value)
-			continue;
-		buf_printf(out, "%s%s ", active++ ? ", " : "# Filters: ", filters[i].name);
-		text_escape(out, filters[i].value, __builtin_strlen(filters[i].value));
-	}
+	for (const struct report_filter *f = report_filters; f->name; f++)
+		print_filter(f->name, report_filter_list(r, f), &active, out);
+	print_filter("dso", r->options->dso, &active, out);
+	print_filter("sym", r->options->sym, &active, out);
 	if (!active)
 		return;
 	buf_printf(out, "\n# Total after filters: ");

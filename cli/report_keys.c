@@ -18,6 +18,8 @@ static const struct report_key KEYS[] = {
 	{ .name = "sym", .alias = "symbol", .heading = "Symbol", FRAME(symbol) },
 	{ .name = "cgroup", .heading = "Cgroup", .label = "cgroup" },
 	{ .name = "container", .heading = "Container", .label = "container_id" },
+	{ .name = "pod", .heading = "Pod", .label = "pod_uid" },
+	{ .name = "unit", .heading = "Unit", .label = "systemd_unit" },
 	{ .name = "kind", .heading = "Kind", FRAME(kind) },
 	{ .name = "file", .alias = "srcfile", .heading = "Source File", FRAME(file),
 	  .needs_source = true },
@@ -27,6 +29,27 @@ static const struct report_key KEYS[] = {
 enum { KEY_COUNT = sizeof(KEYS) / sizeof(KEYS[0]) };
 
 _Static_assert((int)KEY_COUNT <= (int)REPORT_MAX_KEYS, "a row has a cell for each key");
+
+#define OPTION(field) offsetof(struct report_options, field)
+
+const struct report_filter report_filters[] = {
+	{ "comm", "comm", OPTION(comm), false },
+	{ "pid", "pid", OPTION(pid), false },
+	{ "cgroup", "cgroup", OPTION(cgroup), false },
+	{ "container", "container_id", OPTION(container), true },
+	{ "pod", "pod_uid", OPTION(pod_uid), true },
+	{ "unit", "systemd_unit", OPTION(unit), false },
+	{ 0 },
+};
+
+_Static_assert((int)(sizeof(report_filters) / sizeof(report_filters[0])) - 1 <=
+		       (int)REPORT_MAX_FILTERS,
+	       "a filter has a label");
+
+const char *report_filter_list(const struct report *r, const struct report_filter *filter)
+{
+	return *(const char *const *)((const char *)r->options + filter->option);
+}
 
 static const char DEFAULT_SORT[] = "comm,dso,sym";
 
@@ -110,21 +133,23 @@ static int add_key(struct report *r, const char *name, size_t len, bool only_if_
 }
 
 /* A filter by label; one entry serves a sort key of the same label too. */
-static void add_filter(struct report *r, const char *label, const char *list)
+static void add_filter(struct report *r, const struct report_filter *filter)
 {
-	uint32_t key = find_string(r->p, label);
+	const char *list = report_filter_list(r, filter);
+	struct report_label *label = &r->labels[r->label_count];
 
 	if (!list)
 		return;
+	*label = (struct report_label){ .key = find_string(r->p, filter->label), .cell = -1 };
 	for (size_t i = 0; i < r->label_count; i++) {
 		if (r->labels[i].cell >= 0 &&
-		    strcmp(r->keys[r->labels[i].cell]->label, label) == 0) {
-			r->labels[i].filter = list;
-			return;
-		}
+		    strcmp(r->keys[r->labels[i].cell]->label, filter->label) == 0)
+			label = &r->labels[i];
 	}
-	r->labels[r->label_count++] =
-		(struct report_label){ .key = key, .cell = -1, .filter = list };
+	if (label == &r->labels[r->label_count])
+		r->label_count++;
+	label->filter = list;
+	label->prefix = filter->prefix;
 }
 
 static int add_keys(struct report *r, struct buf *reason)
@@ -150,8 +175,7 @@ int report_keys_parse(struct report *r, struct buf *reason)
 
 	if (err)
 		return err;
-	add_filter(r, "comm", r->options->comm);
-	add_filter(r, "pid", r->options->pid);
-	add_filter(r, "cgroup", r->options->cgroup);
+	for (const struct report_filter *filter = report_filters; filter->name; filter++)
+		add_filter(r, filter);
 	return 0;
 }

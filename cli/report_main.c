@@ -10,7 +10,7 @@
 
 const struct option_row report_rows[] = {
 	{ "sort", 's', OPTION_TEXT, "KEYS", "comm,dso,sym", 0, 0, FIELD(sort),
-	  "columns to group by: comm, thread, pid, dso, sym, cgroup, ..." },
+	  "columns to group by: comm, thread, pid, dso, sym, container, pod, unit, cgroup, ..." },
 	{ "children", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(children),
 	  "also count what a function called" },
 	{ "call-graph", 'g', OPTION_TEXT, "ORDER", NULL, 0, 0, FIELD(call_graph),
@@ -24,6 +24,10 @@ const struct option_row report_rows[] = {
 	{ "pid", 0, OPTION_TEXT, "PIDS", NULL, 0, 0, FIELD(pid), "only these processes" },
 	{ "cgroup", 0, OPTION_TEXT, "PATHS", NULL, 0, 0, FIELD(cgroup),
 	  "only these control groups (PATH/* for all below one)" },
+	{ "container", 0, OPTION_TEXT, "IDS", NULL, 0, 0, FIELD(container),
+	  "only these containers; the first digits of an id will do" },
+	{ "pod-uid", 0, OPTION_TEXT, "UIDS", NULL, 0, 0, FIELD(pod_uid), "only these pods" },
+	{ "unit", 0, OPTION_TEXT, "NAMES", NULL, 0, 0, FIELD(unit), "only these systemd units" },
 	{ "since", 0, OPTION_TEXT, "TIME", NULL, 0, 0, FIELD(since),
 	  "of a store: from this time on; 1h (ago), 03:12, '2026-11-29 03:12', in UTC" },
 	{ "until", 0, OPTION_TEXT, "TIME", NULL, 0, 0, FIELD(until), "of a store: to this time" },

@@ -20,7 +20,7 @@
 #include "cli/report.h"
 #include "proto/profile.h"
 
-enum { REPORT_MAX_KEYS = 12, REPORT_NO_TYPE = -1 };
+enum { REPORT_MAX_KEYS = 16, REPORT_MAX_FILTERS = 6, REPORT_NO_TYPE = -1 };
 
 /* One function of a stack; all fields are numbers in report.texts. */
 struct report_frame {
@@ -62,6 +62,7 @@ struct report_label {
 	uint32_t key;       /* string in the profile, or 0 if it has none */
 	int cell;           /* number of the sort key, or -1 */
 	const char *filter; /* or NULL */
+	bool prefix;        /* the filter's items are what a text begins with: ids */
 };
 
 /* Distinct groups or classes, counted from 1; 0 is what the filters refuse. */
@@ -87,7 +88,7 @@ struct report {
 
 	const struct report_key *keys[REPORT_MAX_KEYS];
 	size_t key_count;
-	struct report_label labels[REPORT_MAX_KEYS + 3];
+	struct report_label labels[REPORT_MAX_KEYS + REPORT_MAX_FILTERS];
 	size_t label_count;
 
 	struct report_set groups, classes;
@@ -129,8 +130,20 @@ void report_groups_fini(struct report *r);
 /* The group of a sample: 0 if a filter refuses it, -ENOMEM. */
 int64_t report_group_find(struct report *r, const struct profile_sample *sample);
 
+/* Filters by label: their names and the options' lists; NULL behind the last name. */
+struct report_filter {
+	const char *name, *label;
+	size_t option; /* offset in struct report_options */
+	bool prefix;
+};
+
+extern const struct report_filter report_filters[];
+
+/* The list of a filter, or NULL. */
+const char *report_filter_list(const struct report *r, const struct report_filter *filter);
+
 /* Whether `text` is in a filter's list; a NULL list takes all. */
-bool report_matches(const char *list, const char *text);
+bool report_matches(const char *list, const char *text, bool prefix);
 
 /* Frames of a stack in r->chain, leaf first: 0 or -ENOMEM. */
 int report_chain_build(struct report *r, const struct profile_sample *sample);
