@@ -84,15 +84,18 @@ static int open_by_process(const char *proc_root, const struct sonde_file *recor
 	return err;
 }
 
-/* The path as it is in its file system, through every mount of that device. */
-static int open_by_mounts(const char *proc_root, const struct sonde_file *record,
-			  struct target_file *file)
+/*
+ * The path as it is in its file system, through every mount of that device that process `who` sees,
+ * below `root`.
+ */
+static int open_by_mounts(const char *proc_root, const char *who, const char *root,
+			  const struct sonde_file *record, struct target_file *file)
 {
-	char mountinfo[PROC_PATH_BYTES], full[PATH_MAX];
+	char mountinfo[PROC_PATH_BYTES], inside[PATH_MAX], full[PATH_MAX + PROC_PATH_BYTES];
 	struct mounts mounts;
 	int err, result = -ENOENT;
 
-	snprintf(mountinfo, sizeof(mountinfo), "%s/self/mountinfo", proc_root);
+	snprintf(mountinfo, sizeof(mountinfo), "%s/%s/mountinfo", proc_root, who);
 	err = mounts_load(mountinfo, &mounts);
 	if (err)
 		return err;
@@ -101,14 +104,29 @@ static int open_by_mounts(const char *proc_root, const struct sonde_file *record
 
 		if (m->major != record->dev >> DEV_MINOR_BITS ||
 		    m->minor != (record->dev & ((1U << DEV_MINOR_BITS) - 1)) ||
-		    !mount_translate(m, file->path, full, sizeof(full)))
+		    !mount_translate(m, file->path, inside, sizeof(inside)))
 			continue;
+		snprintf(full, sizeof(full), "%s%s", root, inside);
 		err = open_verified(full, &file->identity, &file->fd);
 		if (!err || err == -ESTALE || result == -ENOENT)
 			result = err;
 	}
 	mounts_fini(&mounts);
 	return result;
+}
+
+/* What is seen from here; then what process 1 sees, for an agent in a container or behind mounts. */
+static int open_by_path(const char *proc_root, const struct sonde_file *record,
+			struct target_file *file)
+{
+	char init_root[PROC_PATH_BYTES];
+	int err = open_by_mounts(proc_root, "self", "", record, file), by_init;
+
+	if (!err)
+		return 0;
+	snprintf(init_root, sizeof(init_root), "%s/1/root", proc_root);
+	by_init = open_by_mounts(proc_root, "1", init_root, record, file);
+	return by_init == 0 || by_init == -ESTALE ? by_init : err;
 }
 
 int target_file_open(const char *proc_root, const struct sonde_file *record,
@@ -125,7 +143,7 @@ int target_file_open(const char *proc_root, const struct sonde_file *record,
 		err = open_by_process(proc_root, record, record->tgid, names, ret_file);
 	if (!err)
 		return 0;
-	by_path = open_by_mounts(proc_root, record, ret_file);
+	by_path = open_by_path(proc_root, record, ret_file);
 	if (!by_path)
 		return 0;
 	return by_path == -ESTALE ? -ESTALE : err;

@@ -258,6 +258,50 @@ static void test_by_path_when_the_process_has_gone(void **state)
 	assert_int_equal(open_it(&lab, 'a', NULL), -ENOENT);
 }
 
+static void copy_mountinfo(const char *to)
+{
+	char line[4096];
+	FILE *in = fopen("/proc/self/mountinfo", "r"), *out = fopen(to, "w");
+
+	assert_non_null(in);
+	assert_non_null(out);
+	while (fgets(line, sizeof(line), in))
+		fputs(line, out);
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* An agent in a container does not see the host's files, but process 1 does. */
+static void test_by_path_of_process_1(void **state)
+{
+	char name[192], proc[160], root[256];
+	struct target_file file;
+	struct lab lab;
+
+	describe(&lab, path);
+	snprintf(proc, sizeof(proc), "%s/proc", dir);
+	assert_int_equal(mkdir(proc, 0755), 0);
+	snprintf(name, sizeof(name), "%s/self", proc);
+	assert_int_equal(mkdir(name, 0755), 0);
+	snprintf(name, sizeof(name), "%s/self/mountinfo", proc);
+	write_file(name, '\n');
+	assert_int_equal(target_file_open(proc, &lab.record, &lab.names, &file), -ENOENT);
+	snprintf(name, sizeof(name), "%s/1", proc);
+	assert_int_equal(mkdir(name, 0755), 0);
+	snprintf(name, sizeof(name), "%s/1/mountinfo", proc);
+	copy_mountinfo(name);
+	assert_int_equal(target_file_open(proc, &lab.record, &lab.names, &file), -ENOENT);
+	snprintf(root, sizeof(root), "%s/1/root", proc);
+	assert_int_equal(symlink("/", root), 0);
+	assert_int_equal(target_file_open(proc, &lab.record, &lab.names, &file), 0);
+	assert_int_equal(target_file_verify(file.fd, &file.identity), 0);
+	close(file.fd);
+	/* Another version there is refused like one here. */
+	write_file(path, 'b');
+	lab.record.mtime_sec--;
+	assert_int_equal(target_file_open(proc, &lab.record, &lab.names, &file), -ESTALE);
+}
+
 static void test_replaced(void **state)
 {
 	struct lab lab;
@@ -346,6 +390,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_deleted_but_mapped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_name_that_ends_in_deleted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_by_path_when_the_process_has_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_by_path_of_process_1, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rewritten_in_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
