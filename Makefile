@@ -19,7 +19,7 @@ GOALS := $(or $(MAKECMDGOALS),all)
 GROUPS := build $(if $(filter test test-live ci,$(GOALS)),test live) \
 	$(if $(filter unit bpf_host fuzz lint golden oracle oracle_unwind,$(GOALS)),test) \
 	$(if $(filter test-vm,$(GOALS)),vm) $(if $(filter test-fresh,$(GOALS)),fresh) \
-	$(if $(filter bench,$(GOALS)),bench)
+	$(if $(filter bench,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
 ifneq ($(if $(NO_SETUP),,$(filter-out help clean format,$(GOALS))),)
 ifneq ($(shell CLANG='$(CLANG)' tools/setup $(GROUPS) >&2 || echo failed),)
 $(error packages are missing)
@@ -214,6 +214,8 @@ test-vm-soak:
 	$(Q)VM_SOAK_SUITES="bullseye sid" VM_SUITES="bullseye sid" VM_ONLY=agent_soak $(MAKE) test-vm
 test-fresh:
 	$(Q)tests/run fresh
+test-image: all workloads
+	$(Q)tests/run image
 bench: all workloads
 	$(Q)tests/bench/run.sh
 soak: all workloads
@@ -249,6 +251,7 @@ make test-live       on this machine's kernel (root)
 make test-vm-soak    the agent for two minutes beside a load on 5.10 and 7.2
 make test-vm         on Debian's 5.10, 6.1, 6.12 and 7.2 kernels under QEMU
 make test-fresh      make run and make test in a fresh Debian 12 (root)
+make test-image      the container image and the manifest, by runc and helm (root)
 make lint            layering, sizes, licences; each header by itself
 make bench           cost beside other profilers (root)
 make soak            the agent under a mixed load, SOAK_SECONDS=1800 (root)
@@ -263,6 +266,6 @@ clean:
 	rm -rf $(BUILD)
 
 FORCE:
--include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/image -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 .PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm test-vm-soak \
-	test-fresh bench soak unwind-table run install format help clean FORCE
+	test-fresh test-image bench soak unwind-table run install format help clean FORCE

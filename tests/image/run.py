@@ -1,0 +1,331 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""The image's root file system, made of Debian packages, run by runc as the manifest says.
+
+What deploy/Dockerfile puts into the image is made here by debootstrap (kept in build/image for a
+week), with the packages of deploy/packages. Capabilities, mounts, arguments, user and namespaces
+are read from deploy/kubernetes/daemonset.yaml. Needs root.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests/live"))
+
+import lab  # noqa: E402
+import pprofread  # noqa: E402
+from tap import check, equal, note, run, skip, test  # noqa: E402
+
+try:
+    import yaml
+except ImportError as why:
+    print(f"1..0 # SKIP {why}: apt-get install python3-yaml")
+    sys.exit()
+if os.geteuid() != 0:
+    print("1..0 # SKIP needs root")
+    sys.exit()
+
+DIR = os.path.join(lab.BUILD, "image")
+WEEK = 7 * 86400
+GO_HELM = "helm.sh/helm/v3/cmd/helm@v3.19.0"
+state = {}
+
+
+def sh(*argv, **popen):
+    done = subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, stdin=subprocess.DEVNULL, **popen)
+    check(done.returncode == 0, f"{argv[0]}: {done.stdout.strip()[-1500:]}")
+    return done.stdout
+
+
+def packages():
+    with open(os.path.join(ROOT, "deploy/packages"), encoding="ascii") as f:
+        return sorted(line.strip() for line in f if line.strip() and line[0] != "#")
+
+
+def mirror():
+    """What this machine's apt uses for Debian 12."""
+    shown = sh("apt-get", "indextargets", "--format", "$(REPO_URI)|$(RELEASE)", "Created-By: Packages")
+    for line in shown.splitlines():
+        uri, release = line.split("|")
+        if release == "bookworm":
+            return uri
+    return skip("apt on this machine has no Debian 12 mirror")
+
+
+def make_base():
+    os.makedirs(DIR, exist_ok=True)
+    tar, listed = os.path.join(DIR, "base.tar"), os.path.join(DIR, "base.packages")
+    want = ",".join(packages())
+    if os.path.exists(tar) and time.time() - os.path.getmtime(tar) < WEEK and \
+            os.path.exists(listed) and open(listed, encoding="ascii").read() == want:
+        return tar
+    root = os.path.join(DIR, "debootstrap")
+    shutil.rmtree(root, ignore_errors=True)
+    sh(lab.need("debootstrap"), "--variant=minbase", f"--include={want}", "bookworm", root, mirror())
+    sh("tar", "-C", root, "--exclude=./var/cache/apt/*", "--exclude=./var/lib/apt/lists/*",
+       "--exclude=./dev/*", "-cf", tar + ".new", ".")
+    os.rename(tar + ".new", tar)
+    with open(listed, "w", encoding="ascii") as f:
+        f.write(want)
+    shutil.rmtree(root)
+    return tar
+
+
+@test("root file system of the image, from Debian packages")
+def image():
+    tar = make_base()
+    root = os.path.join(DIR, "root")
+    shutil.rmtree(root, ignore_errors=True)
+    os.makedirs(root)
+    sh("tar", "-C", root, "-xf", tar)
+    sh("make", "-C", ROOT, "install", "NO_SETUP=1", "PREFIX=/usr", f"DESTDIR={root}")
+    for d in ("etc/sonde", "var/lib/sonde", "usr/lib/debug"):
+        os.makedirs(os.path.join(root, d), exist_ok=True)
+    shutil.copy(os.path.join(ROOT, "deploy/sonde.yaml"), os.path.join(root, "etc/sonde"))
+    shown = sh("chroot", root, "ldd", "/usr/bin/sonde")
+    missing = re.findall(r"(\S+) => not found", shown)
+    equal(missing, [], "libraries whose packages deploy/packages should list")
+    size = int(sh("du", "-sm", root).split()[0])
+    note(f"{size} MiB unpacked")
+    state["root"] = root
+
+
+def manifest():
+    with open(os.path.join(ROOT, "deploy/kubernetes/daemonset.yaml"), encoding="utf-8") as f:
+        return {o["kind"]: o for o in yaml.safe_load_all(f)}
+
+
+def runc_config(bundle, data):
+    """The manifest's pod as a runtime would run it."""
+    objects = manifest()
+    pod = objects["DaemonSet"]["spec"]["template"]["spec"]
+    c = pod["containers"][0]
+    security = c["securityContext"]
+    sh(lab.need("runc"), "spec", "-b", bundle)
+    path = os.path.join(bundle, "config.json")
+    with open(path, encoding="utf-8") as f:
+        config = json.load(f)
+    equal(security["capabilities"]["drop"], ["ALL"], "dropped capabilities")
+    caps = [f"CAP_{name}" for name in security["capabilities"]["add"]]
+    args = list(c["args"])
+    # Time is short here: what a window and a collection last is all that is not the manifest's.
+    args += ["--collect", "1s", "--window", "3s", "-F", "199"]
+    process = config["process"]
+    process.update(
+        terminal=False, args=["/usr/bin/sonde", *args],
+        user={"uid": security["runAsUser"], "gid": 0},
+        noNewPrivileges=not security["allowPrivilegeEscalation"],
+        capabilities={k: caps for k in ("bounding", "effective", "permitted")})
+    process["env"] += [f"{e['name']}=node-a" for e in c["env"]]
+    config["root"] = {"path": state["root"], "readonly": security["readOnlyRootFilesystem"]}
+    sources = {}
+    for v in pod["volumes"]:
+        if "configMap" in v:
+            sources[v["name"]] = os.path.join(bundle, "config")
+            os.makedirs(sources[v["name"]])
+            for name, text in objects["ConfigMap"]["data"].items():
+                with open(os.path.join(sources[v["name"]], name), "w", encoding="utf-8") as f:
+                    f.write(text)
+        else:
+            sources[v["name"]] = v["hostPath"]["path"]
+    sources["data"] = data
+    for m in c["volumeMounts"]:
+        source = sources[m["name"]]
+        os.makedirs(source, exist_ok=True)
+        config["mounts"].append({
+            "destination": m["mountPath"], "source": source, "type": "bind",
+            "options": ["rbind", "ro" if m.get("readOnly") else "rw"]})
+    kinds = {"mount", "uts", "ipc", "network", "cgroup"} | (set() if pod.get("hostPID") else {"pid"}) \
+        - ({"network"} if pod.get("hostNetwork") else set())
+    config["linux"]["namespaces"] = [{"type": k} for k in sorted(kinds)]
+    config["linux"]["cgroupsPath"] = "/kubepods/burstable/pod" + POD_AGENT + "/" + "a" * 64
+    # The resources limits of the manifest: memory, where the controller is on v1 as runc wants it.
+    limit = c["resources"]["limits"]["memory"]
+    config["linux"]["resources"]["memory"] = {"limit": int(limit.removesuffix("Mi")) << 20}
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(config, f)
+    return c
+
+
+POD_AGENT = "11111111-2222-4333-8444-555555555555"
+POD_OTHER = "5c1a6e7b-0d2f-4c3e-9a8b-7f6e5d4c3b2a"
+
+
+class Runc:
+    """A container in the foreground, its output in a file."""
+
+    def __init__(self, scratch, bundle, name):
+        self.argv = [lab.need("runc"), "--root", scratch.path("state")]
+        self.name, self.log_path = name, scratch.path(name + ".log")
+        self.log_file = open(self.log_path, "wb")
+        self.process = subprocess.Popen([*self.argv, "run", "-b", bundle, name],
+                                        stdin=subprocess.DEVNULL, stdout=self.log_file,
+                                        stderr=self.log_file)
+
+    @property
+    def log(self):
+        with open(self.log_path, errors="replace", encoding="utf-8") as f:
+            return f.read()
+
+    def state(self):
+        shown = subprocess.run([*self.argv, "state", self.name], capture_output=True, text=True,
+                               check=False)
+        return json.loads(shown.stdout) if shown.returncode == 0 else {}
+
+    def wait(self, done, what, timeout=120):
+        end = time.monotonic() + timeout
+        while not done():
+            check(self.process.poll() is None, f"{self.name} ended: {self.log}")
+            check(time.monotonic() < end, f"{self.name}: not within {timeout} s: {what}: {self.log}")
+            time.sleep(0.1)
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([*self.argv, "kill", self.name, "TERM"], stderr=subprocess.DEVNULL,
+                       check=False)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            pass
+        subprocess.run([*self.argv, "delete", "-f", self.name], stderr=subprocess.DEVNULL,
+                       check=False)
+        self.process.wait()
+        self.log_file.close()
+
+
+def other_container(scratch):
+    """A container of somebody else's pod that runs a known program -> (bundle, id)."""
+    ident = os.urandom(32).hex()
+    bundle = scratch.path("other")
+    for d in ("root/bin", "root/proc", "root/dev", "root/sys"):
+        os.makedirs(os.path.join(bundle, d))
+    shutil.copy(lab.wl("split-static"), os.path.join(bundle, "root/bin/inside"))
+    sh(lab.need("runc"), "spec", "-b", bundle)
+    path = os.path.join(bundle, "config.json")
+    with open(path, encoding="utf-8") as f:
+        config = json.load(f)
+    config["process"].update(terminal=False, args=["/bin/inside"])
+    config["root"] = {"path": os.path.join(bundle, "root"), "readonly": True}
+    config["linux"]["cgroupsPath"] = f"/kubepods/besteffort/pod{POD_OTHER}/{ident}"
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(config, f)
+    return bundle, ident
+
+
+def healthz(pid):
+    """As the kubelet asks it, from within the pod's network."""
+    code = ("import urllib.request as u; "
+            "print(u.urlopen('http://127.0.0.1:9464/healthz', timeout=10).status)")
+    up = subprocess.run(["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "link", "set", "lo", "up"],
+                        check=False, capture_output=True)
+    note(f"lo: {up.returncode}")
+    return sh("nsenter", f"--net=/proc/{pid}/ns/net", "python3", "-c", code).strip()
+
+
+def short_lived(host_dir):
+    """A program of the host that is gone before its file can be opened by its process."""
+    path = os.path.join(host_dir, "brief")
+    shutil.copy(lab.wl("split"), path)
+    for _ in range(10):
+        subprocess.run([path, "-t", "0.1"], stdout=subprocess.DEVNULL, check=True)
+
+
+@test("from there, as the manifest says: the host's processes by name, another pod recognised")
+def profiles_the_host():
+    check("root" in state, "there is no image")
+    scratch = lab.Scratch()
+    data = scratch.path("data")
+    bundle = scratch.path("agent")
+    for d in (data, bundle):
+        os.makedirs(d)
+    runc_config(bundle, data)
+    other, ident = other_container(scratch)
+    with Runc(scratch, other, "other") as inside, \
+            lab.Workload(lab.wl("split"), stderr=subprocess.DEVNULL) as host:
+        inside.wait(lambda: "ready" in inside.log, "ready")
+        with Runc(scratch, bundle, "agent") as agent:
+            agent.wait(lambda: re.search(r"INFO +sonde \S+: ", agent.log), "sampling")
+            pid = agent.state()["pid"]
+            status = read_status(pid)
+            equal(healthz(pid), "200", "/healthz")
+            short_lived(scratch.name)
+            doctor = subprocess.run([*agent.argv, "exec", "agent", "/usr/bin/sonde", "doctor"],
+                                    capture_output=True, text=True, check=False,
+                                    stdin=subprocess.DEVNULL)
+            agent.wait(lambda: len(glob.glob(f"{data}/profiles/*/*.pb.gz")) >= 2, "two windows")
+        inside_pid = inside.state()["pid"]
+    note(f"capabilities {status}")
+    log_problems = re.findall(r"(?m)^\S+ (?:WARN|ERROR) +(.*)$", agent.log)
+    note("\n".join(log_problems))
+    check_profiles(data, host.pid, inside_pid, ident)
+    equal(doctor.returncode, 0, f"doctor: {doctor.stdout}")
+    check("FAIL" not in doctor.stdout, doctor.stdout)
+
+
+def read_status(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return dict(re.findall(r"(?m)^(Cap\w+|NoNewPrivs|Seccomp):\s+(\S+)$", f.read()))
+
+
+def check_profiles(data, host_pid, inside_pid, ident):
+    total = {"host": 0, "inside": 0, "kernel": 0, "brief": 0}
+    named = dict.fromkeys(total, 0)
+    wrong = 0
+    for path in glob.glob(f"{data}/profiles/*/*.pb.gz"):
+        profile = pprofread.load(path)
+        i = profile.value_index(lab.TYPE_SAMPLES)
+        for s in profile.samples:
+            n, pid = s.values[i], s.labels.get(lab.LABEL_PID)
+            who = ("host" if pid == host_pid else "inside" if pid == inside_pid else
+                   "brief" if s.labels.get(lab.LABEL_COMM) == "brief" else None)
+            if who:
+                total[who] += n
+                named[who] += n * lab.has(s, "hot_60", "hot_30", "hot_10")
+                right = (ident, POD_OTHER) if who == "inside" else (None, None)
+                wrong += n * ((s.labels.get("container_id"), s.labels.get("pod_uid")) != right)
+            frames = [f for f in s.frames if f.module == "[kernel.kallsyms]"]
+            total["kernel"] += n * bool(frames)
+            named["kernel"] += n * bool(frames and all(f.function for f in frames))
+    note(f"samples {total}, with the right names {named}, of the wrong container {wrong}")
+    for who, least in (("host", 0.9), ("inside", 0.9), ("kernel", 0.9), ("brief", 0.8)):
+        check(total[who] > 0 and named[who] >= least * total[who], f"names of {who}")
+    equal(wrong, 0, "samples of the wrong container")
+
+
+def make_helm():
+    """helm is a Go program: built once, where Go and its modules can be had."""
+    helm = os.environ.get("HELM") or shutil.which("helm") or os.path.join(lab.BUILD, "tools/helm")
+    if os.path.exists(helm):
+        return helm
+    go = lab.need("go")
+    done = subprocess.run([go, "install", GO_HELM], capture_output=True, text=True, check=False,
+                          env={**os.environ, "GOBIN": os.path.join(lab.BUILD, "tools"),
+                               "GOFLAGS": "-buildvcs=false"})
+    if done.returncode:
+        skip(f"helm cannot be built: {done.stderr.strip()[-200:]}")
+    return helm
+
+
+@test("the chart, rendered by helm: tests/golden/test_deploy.py")
+def chart():
+    env = {**os.environ, "HELM": make_helm(), "SONDE": lab.SONDE}
+    done = subprocess.run([os.path.join(ROOT, "tests/golden/test_deploy.py")], env=env,
+                          capture_output=True, text=True, check=False)
+    note(done.stdout)
+    equal(done.returncode, 0, "status")
+    check("SKIP" not in done.stdout, "something was skipped")
+
+
+if __name__ == "__main__":
+    run()
