@@ -153,6 +153,68 @@ cgroup_filter() {
 		near "$(samples '^outside;' cgroup.folded)" 0 0
 }
 
+# What a row of the report must say of a command: container, pod, unit; the rows are one word each.
+says() { # command container pod unit
+	awk -v want="$1 $2 $3 $4" '$3 == substr(want, 1, index(want, " ") - 1) {
+		n++; all += $2; have = $3 " " $4 " " $5 " " $6; if (have == want) good += $2; else print "not " have }
+		END { print good + 0, "of", all + 0, want; exit !(all > 50 && good == all) }' who.txt
+}
+
+record_who() {
+	sonde record -F 99 -a -d 5 -o who.pb.gz || return 1
+	sonde report --sort comm,container,pod,unit who.pb.gz >who.txt
+	cat who.txt
+}
+
+pod=5c1a6e7b-0d2f-4c3e-9a8b-7f6e5d4c3b2a
+id_a=8b0a3d5f1c7e92468b0a3d5f1c7e92468b0a3d5f1c7e92468b0a3d5f1c7e9246
+id_b=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
+
+put() { # program group...: starts it, in these groups
+	program=$1
+	shift
+	start $program -t 60
+	for group; do mkdir -p $group && echo $last >$group/cgroup.procs || return 1; done
+}
+
+# M-01, all under v2: a pod's container, docker by systemd with a group of its own, a service.
+containers_v2() {
+	v2=/sys/fs/cgroup
+	put inside $v2/kubepods/burstable/pod$pod/$id_a && put below $v2/system.slice/docker-$id_b.scope/init &&
+		put outside $v2/system.slice/ssh.service || return 1
+	record_who || return 1
+	says inside $id_a $pod - && says below $id_b - - && says outside - - ssh.service
+}
+
+# M-01: under v1 alone (v2 has the root), and hybrid, where v2 still has the runtime's service.
+containers_v1() {
+	mkdir -p /v1
+	echo -pids >/sys/fs/cgroup/cgroup.subtree_control
+	# The kernel lets go of a controller a while after its last use.
+	until mount -t cgroup -o pids none /v1; do
+		tries=x$tries
+		[ ${#tries} -lt 50 ] && sleep 0.2 || return 1
+	done
+	put inside /v1/kubepods/pod$pod/$id_a && put outside /v1/system.slice/ssh.service &&
+		put below /v1/docker/$id_b /sys/fs/cgroup/system.slice/containerd.service || return 1
+	record_who || return 1
+	says inside $id_a $pod - && says below $id_b - - && says outside - - ssh.service
+}
+
+# Also one that comes when the recording has begun.
+container_filter() {
+	put outside /sys/fs/cgroup/docker/$id_b && put inside /sys/fs/cgroup/docker/$id_a || return 1
+	sonde record -F 99 --container 8b0a3d5f1c7e -d 8 -o filter.folded &
+	recorder=$!
+	sleep 4
+	put below /sys/fs/cgroup/docker/$id_a/worker || return 1
+	wait $recorder || return 1
+	cat filter.folded
+	at_least "$(samples '^inside;' filter.folded)" 100 &&
+		at_least "$(samples '^below;' filter.folded)" 50 &&
+		near "$(samples '^outside;' filter.folded)" 0 0
+}
+
 # Children that are born after the start of the recording belong to -p as well.
 children() {
 	start outside -t 60
@@ -277,6 +339,11 @@ check 'offline CPU, highest CPU busy (K-02)' offline_cpu
 check 'CPU that comes online is followed (K-02)' cpu_comes_online
 check 'CPU that goes offline stops nothing (K-02)' cpu_goes_offline
 check 'cgroup filter takes the subtree and nothing else' cgroup_filter
+check 'containers and services under cgroup v2 (M-01)' containers_v2
+grep ' of ' $out | sed 's/^/TAP: # /'
+check '--container, also what comes later' container_filter
+check 'containers and services under v1, and hybrid (M-01)' containers_v1
+grep ' of ' $out | sed 's/^/TAP: # /'
 check 'children of -p' children
 check 'exit status of the command' exit_status
 check 'no type information (BTF): one line, exit status 1' no_btf
