@@ -47,6 +47,8 @@ static void write_samples(struct buf *out, const struct agent_totals *t)
 		{ "sonde_samples_unknown_process_total", METRIC_COUNTER,
 		  "Samples whose process record was missing.",
 		  (double)t->resolve.unknown_processes },
+		{ "sonde_samples_unknown_cgroup_total", METRIC_COUNTER,
+		  "Samples whose cgroup record was missing.", (double)t->resolve.unknown_cgroups },
 		{ "sonde_samples_no_memory_total", METRIC_COUNTER,
 		  "Samples lost to the bound of a profile's memory.", (double)t->resolve.no_memory },
 		{ "sonde_records_bad_total", METRIC_COUNTER,

@@ -42,6 +42,8 @@ static void show_samples(const struct agent_totals *t)
 	line("stack lost", t->resolve.lost_stacks, received, "samples whose stack record was missing");
 	line("process unknown", t->resolve.unknown_processes, received,
 	     "samples whose process record was missing");
+	line("cgroup unknown", t->resolve.unknown_cgroups, received,
+	     "samples whose cgroup record was missing");
 	show_counters(t, SONDE_COUNT_COUNTS_FULL, SONDE_COUNT_KERNEL_STACK_ERROR);
 	show_counters(t, SONDE_COUNT_FACT_RETRY, SONDE_COUNTER_COUNT - 1);
 	line("bad records", t->collect.bad_records, received, "records that could not be decoded");
