@@ -48,7 +48,7 @@ SRC_proto := $(wildcard proto/*.c)
 SRC_prog := $(filter-out agent/main.c agent/http_none.c,$(wildcard agent/*.c agent/*/*.c cli/*.c))
 # The definitions of the shared maps first: the linker wants them before their uses.
 BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c))
-LIBS := -lzstd -lz -l:libiberty.a
+LIBS := -lzstd -lz -llzma -l:libiberty.a
 STATIC_LIBS := -lbpf -lelf -lsqlite3 -lm -lyaml -ljansson -lseccomp $(LIBS)
 PROG_LIBS := -lmicrohttpd $(STATIC_LIBS)
 

@@ -2,27 +2,23 @@
 /*
  * Function symbols out of ELF symbol tables; see elf_syms.h.
  *
- * Neither the symbols nor the strings are ever in memory as a whole: symbols are read in
- * pieces and only functions are kept; then their names are fetched in the order of the string
- * table, a window at a time. So a large table costs what its functions need, and a small file
- * that claims gigabytes costs next to nothing.
+ * Symbols are never in memory as a whole: they are read in pieces and only functions are kept,
+ * so that a large table costs what its functions need; then their names are fetched.
  */
 #include "symbolizer/elf_syms.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "symbolizer/elf_names.h"
+#include "symbolizer/sym_seen.h"
 
 #define STRINGS_MAX ((uint64_t)512 * 1024 * 1024)
 
 enum {
-	PIECE = 2048,             /* symbols read at once: 48 KiB */
-	NAME_MAX_LEN = 16 * 1024, /* longer names are cut */
-	WINDOW = 256 * 1024,
+	PIECE = 2048,           /* symbols read at once: 48 KiB */
 	CODE_SEGMENTS_MAX = 16, /* others hold no symbols */
 };
-
-_Static_assert(WINDOW > 2 * NAME_MAX_LEN, "each window must get further than one name");
 
 struct reader {
 	const struct elf_file *elf;
@@ -30,6 +26,7 @@ struct reader {
 	struct sym_builder *b;
 	const Elf64_Phdr *code[CODE_SEGMENTS_MAX];
 	size_t code_count;
+	struct sym_seen seen; /* what need not be said again */
 };
 
 static void find_code(struct reader *r)
@@ -120,6 +117,8 @@ static int take_symbol(struct reader *r, const Elf64_Sym *sym)
 		c.size = has_section(r, sym) ? end : 0;
 	else if (c.size > end - c.addr)
 		c.size = end - c.addr;
+	if (sym_seen_has(&r->seen, &c))
+		return 0;
 	return sym_builder_add(r->b, &c);
 }
 
@@ -144,96 +143,10 @@ static int take_symbols(struct reader *r)
 	return err;
 }
 
-/*
- * Labels that the assembler makes: ARM's and RISC-V's marks of code and data ($x, $d.1), and
- * local labels that a linker left in.
- */
-static bool is_label_noise(const char *name, size_t len)
-{
-	return (len >= 2 && name[0] == '$' && strchr("adtx", name[1])) ||
-	       (len >= 2 && name[0] == '.' && name[1] == 'L');
-}
-
-/* The strings around the names that are fetched now. */
-struct window {
-	const char *text;
-	uint64_t off;
-	size_t len;
-	bool is_last;
-};
-
-/* Length of the name at `rel` in the window: -1 if it may go on behind it, 0 for no name. */
-static ssize_t name_length(const struct window *w, size_t rel)
-{
-	size_t room = w->len - rel;
-	size_t len = strnlen(w->text + rel, room < NAME_MAX_LEN ? room : NAME_MAX_LEN);
-
-	if (len < room)
-		return (ssize_t)len;
-	return w->is_last ? 0 : -1;
-}
-
-/*
- * Gives names to the candidates from *next on that begin in the window, and moves the ones
- * with a good name down to *kept.
- */
-static int name_from_window(struct sym_builder *b, const struct window *w, size_t *next,
-			    size_t *kept)
-{
-	for (; *next < b->count; (*next)++) {
-		struct sym_candidate c = b->candidates[*next];
-		const char *name = w->text + (c.name - w->off);
-		ssize_t len;
-		int err;
-
-		if (c.name - w->off >= w->len)
-			return 0;
-		len = name_length(w, c.name - w->off);
-		if (len < 0)
-			return 0;
-		if (len == 0 || (!(c.rank & SYM_RANK_TYPED) && is_label_noise(name, (size_t)len)))
-			continue;
-		err = sym_builder_add_name(b, name, (size_t)len, NULL, &c.name);
-		if (err)
-			return err;
-		b->candidates[(*kept)++] = c;
-	}
-	return 0;
-}
-
-static int fetch_names(struct reader *r, size_t first)
-{
-	const struct elf_symtab *t = r->table;
-	struct sym_builder *b = r->b;
-	size_t next = first, kept = first;
-	char *text;
-	int err;
-
-	err = sym_builder_sort_by_name(b, first);
-	if (err)
-		return err;
-	text = malloc(WINDOW);
-	if (!text)
-		return -ENOMEM;
-	while (next < b->count && b->candidates[next].name < t->strings_size) {
-		struct window w = { .text = text, .off = b->candidates[next].name };
-
-		w.len = t->strings_size - w.off < WINDOW ? t->strings_size - w.off : WINDOW;
-		w.is_last = w.off + w.len == t->strings_size;
-		err = elf_source_read(&r->elf->source, t->strings_off + w.off, text, w.len);
-		if (!err)
-			err = name_from_window(b, &w, &next, &kept);
-		if (err)
-			break;
-	}
-	free(text);
-	b->count = kept;
-	return err;
-}
-
 int elf_syms_read(const struct elf_file *elf, const struct elf_symtab *table, struct sym_builder *b)
 {
 	struct reader r = { .elf = elf, .table = table, .b = b };
+	const struct elf_strings strings = { table->strings_off, table->strings_size };
 	size_t first = b->count;
 	int err;
 
@@ -247,9 +160,11 @@ int elf_syms_read(const struct elf_file *elf, const struct elf_symtab *table, st
 	if (err == -ENOMEM)
 		return err;
 	find_code(&r);
+	sym_seen_init(&r.seen, b);
 	err = take_symbols(&r);
+	sym_seen_fini(&r.seen);
 	if (!err)
-		err = fetch_names(&r, first);
+		err = elf_names_fetch(elf, &strings, NULL, first, b);
 	if (err)
 		b->count = first;
 	return err;

@@ -30,6 +30,12 @@ struct sym_candidate {
 	uint8_t rank;
 };
 
+/* A function's code, as unwind data tells it. */
+struct sym_extent {
+	uint64_t addr;
+	uint64_t size;
+};
+
 enum sym_overlap {
 	SYM_INNERMOST_WINS, /* ELF, kernel: the symbol that begins last; aliases by rank */
 	SYM_NEWEST_WINS,    /* perf maps: the symbol added last */
@@ -42,6 +48,8 @@ struct sym_builder {
 	char *names;
 	size_t names_len;
 	size_t names_cap;
+	struct sym_extent *extents; /* sorted, without overlaps */
+	size_t extent_count;
 	size_t max_bytes; /* bound on the finished table; twice that while it is made */
 	enum sym_overlap overlap;
 	/* Bytes that a symbol of unknown size and section end gets when no other follows. */
@@ -63,6 +71,13 @@ int sym_builder_add(struct sym_builder *b, const struct sym_candidate *candidate
  */
 int sym_builder_add_name(struct sym_builder *b, const char *name, size_t len, const char *note,
 			 uint32_t *ret_offset);
+
+/*
+ * Tells where functions lie (owned from now on, sorted, without overlaps). A symbol of unknown
+ * size then ends where its function does, and what no symbol covers becomes a nameless range,
+ * unless it belongs to a function whose beginning has a name. 0, -ENOMEM or -EFBIG.
+ */
+int sym_builder_take_extents(struct sym_builder *b, struct sym_extent *extents, size_t count);
 
 /* Sorts the candidates from `first` on by name offset, keeping the order of equals. */
 int sym_builder_sort_by_name(struct sym_builder *b, size_t first);

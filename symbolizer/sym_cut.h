@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last two steps of sym_builder_finish; private to it. */
+/* The last steps of sym_builder_finish; private to it. */
 #ifndef SYMBOLIZER_SYM_CUT_H
 #define SYMBOLIZER_SYM_CUT_H
 
@@ -17,5 +17,8 @@ int sym_cut_overlaps(const struct sym_builder *b, struct sym_table *table);
 
 /* Copies the names that ranges use, in address order, into the table. 0 or -ENOMEM. */
 int sym_move_names(struct sym_builder *b, bool with_notes, struct sym_table *table);
+
+/* Puts the extents that no range covers among the ranges, without a name. 0 or -ENOMEM. */
+int sym_fill_gaps(const struct sym_builder *b, struct sym_table *table);
 
 #endif

@@ -114,7 +114,7 @@ static void bounds_hold(void **state)
 	for (size_t i = 0; i < 100 && !err; i++)
 		err = sym_builder_add(&b, &c);
 	assert_int_equal(err, -EFBIG);
-	assert_true(b.count == 1000 / 48);
+	assert_true(b.count == 1000 / 52);
 	assert_int_equal(sym_builder_add_name(&b, b.names, 1000, NULL, &offset), -EFBIG);
 	assert_int_equal(sym_builder_reserve(&b, SIZE_MAX), -EFBIG);
 	assert_int_equal(sym_builder_finish(&b, false, &t), 0);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fetching names; see elf_names.h. The strings are never in memory as a whole, so a small file
+ * that claims gigabytes costs next to nothing.
+ */
+#include "symbolizer/elf_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NAME_MAX_LEN = 16 * 1024, /* longer names are cut */
+	SUFFIX_MAX = 16,
+	WINDOW = 256 * 1024,
+};
+
+_Static_assert(WINDOW > 2 * NAME_MAX_LEN, "each window must get further than one name");
+
+/*
+ * Labels that the assembler makes: ARM's and RISC-V's marks of code and data ($x, $d.1), and
+ * local labels that a linker left in.
+ */
+static bool is_label_noise(const char *name, size_t len)
+{
+	return (len >= 2 && name[0] == '$' && strchr("adtx", name[1])) ||
+	       (len >= 2 && name[0] == '.' && name[1] == 'L');
+}
+
+/* The strings around the names that are fetched now. */
+struct window {
+	const char *text;
+	uint64_t off;
+	size_t len;
+	bool is_last;
+};
+
+/* Length of the name at `rel` in the window: -1 if it may go on behind it, 0 for no name. */
+static ssize_t name_length(const struct window *w, size_t rel)
+{
+	size_t room = w->len - rel;
+	size_t len = strnlen(w->text + rel, room < NAME_MAX_LEN ? room : NAME_MAX_LEN);
+
+	if (len < room)
+		return (ssize_t)len;
+	return w->is_last ? 0 : -1;
+}
+
+static int add_name(struct sym_builder *b, const char *name, size_t len, const char *suffix,
+		    uint32_t *ret_offset)
+{
+	char text[NAME_MAX_LEN + SUFFIX_MAX];
+	size_t suffix_len = suffix ? strlen(suffix) : 0;
+
+	if (suffix_len == 0 || suffix_len > SUFFIX_MAX)
+		return sym_builder_add_name(b, name, len, NULL, ret_offset);
+	memcpy(text, name, len);
+	memcpy(text + len, suffix, suffix_len);
+	return sym_builder_add_name(b, text, len + suffix_len, NULL, ret_offset);
+}
+
+/*
+ * Gives names to the candidates from *next on that begin in the window, and moves the ones
+ * with a good name down to *kept.
+ */
+static int name_from_window(struct sym_builder *b, const struct window *w, const char *suffix,
+			    size_t *next, size_t *kept)
+{
+	for (; *next < b->count; (*next)++) {
+		struct sym_candidate c = b->candidates[*next];
+		const char *name = w->text + (c.name - w->off);
+		ssize_t len;
+		int err;
+
+		if (c.name - w->off >= w->len)
+			return 0;
+		len = name_length(w, c.name - w->off);
+		if (len < 0)
+			return 0;
+		if (len == 0 || (!(c.rank & SYM_RANK_TYPED) && is_label_noise(name, (size_t)len)))
+			continue;
+		err = add_name(b, name, (size_t)len, suffix, &c.name);
+		if (err)
+			return err;
+		b->candidates[(*kept)++] = c;
+	}
+	return 0;
+}
+
+int elf_names_fetch(const struct elf_file *elf, const struct elf_strings *strings,
+		    const char *suffix, size_t first, struct sym_builder *b)
+{
+	size_t next = first, kept = first;
+	char *text;
+	int err;
+
+	err = sym_builder_sort_by_name(b, first);
+	if (err)
+		return err;
+	text = malloc(WINDOW);
+	if (!text)
+		return -ENOMEM;
+	while (next < b->count && b->candidates[next].name < strings->size) {
+		struct window w = { .text = text, .off = b->candidates[next].name };
+
+		w.len = strings->size - w.off < WINDOW ? strings->size - w.off : WINDOW;
+		w.is_last = w.off + w.len == strings->size;
+		err = elf_source_read(&elf->source, strings->off + w.off, text, w.len);
+		if (!err)
+			err = name_from_window(b, &w, suffix, &next, &kept);
+		if (err)
+			break;
+	}
+	free(text);
+	b->count = kept;
+	return err;
+}
