@@ -189,7 +189,7 @@ fuzz: $(if $(F),$(BUILD)/fuzz/fuzz_$(F),$(FUZZ:%=$(BUILD)/fuzz/%))
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh $(F)
 
 # Workloads with a known truth, for live tests, VMs and benchmarks.
-include $(wildcard tests/workloads/*.mk tests/oracle/*.mk)
+include $(wildcard tests/workloads/*.mk tests/oracle/*.mk tests/oracle_names/*.mk)
 workloads: $(WORKLOADS)
 
 $(BUILD)/vm/%: tests/vm/guest/%.c

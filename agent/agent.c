@@ -61,6 +61,7 @@ static int open_parts(struct agent *a, char *reason, size_t reason_size)
 	struct resolver_options resolve = {
 		.proc_root = "/proc",
 		.debug_dir = options->debug_dir,
+		.symfs = options->symfs,
 		.symbol_bytes = options->symbol_bytes,
 		.no_demangle = options->no_demangle,
 		.filter = options->filter,

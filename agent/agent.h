@@ -17,6 +17,7 @@ struct agent;
 struct agent_options {
 	struct collect_options collect;
 	const char *debug_dir;
+	const char *symfs;
 	bool no_demangle;
 	struct cgroup_filter filter; /* with SONDE_TARGET_CGROUPS; its texts outlive the agent */
 	size_t symbol_bytes;  /* budget for symbol tables */

@@ -228,6 +228,7 @@ static int open_agent(struct daemon *d, char *reason, size_t size)
 			.unwind_bytes = d->options.unwind_mib << 20,
 		},
 		.debug_dir = d->options.debug_dir,
+		.symfs = d->options.symfs,
 		.no_demangle = d->options.no_demangle,
 		.symbol_bytes = SYMBOL_BYTES,
 		.profile_bytes = PROFILE_BYTES,

@@ -16,6 +16,7 @@ struct daemon_options {
 	const char *listen;     /* address of the metrics page; "off": none */
 	const char *log_level;
 	const char *debug_dir;
+	const char *symfs;
 	uint64_t frequency_hz;
 	uint64_t collect_ns;    /* length of a collection */
 	uint64_t window_ns;     /* length of a window */

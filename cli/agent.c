@@ -56,6 +56,8 @@ const struct option_row agent_rows[] = {
 	  "names as they stand in the symbol tables" },
 	{ "debug-dir", 0, OPTION_TEXT, "DIR", "/usr/lib/debug", 0, 0, FIELD(debug_dir),
 	  "where separate debug files are" },
+	{ "symfs", 0, OPTION_TEXT, "DIR", "", 0, 0, FIELD(symfs),
+	  "a folder with unstripped copies of files at their paths, for names (\"\": none)" },
 	{ "example-config", 0, OPTION_FLAG, NULL, NULL, 0, 0,
 	  offsetof(struct agent_arguments, example), "print a configuration file with all defaults",
 	  .argv_only = true },

@@ -49,6 +49,8 @@ const struct option_row record_rows[] = {
 	  "names as they stand in the symbol tables" },
 	{ "debug-dir", 0, OPTION_TEXT, "DIR", "/usr/lib/debug", 0, 0, FIELD(debug_dir),
 	  "where separate debug files are" },
+	{ "symfs", 0, OPTION_TEXT, "DIR", "", 0, 0, FIELD(symfs),
+	  "a folder with unstripped copies of files at their paths, for names (\"\": none)" },
 	{ "quiet", 'q', OPTION_FLAG, NULL, NULL, 0, 0, FIELD(quiet), "no progress and no summary" },
 	{ 0 },
 };
@@ -215,6 +217,7 @@ static int record(struct record_options *o)
 			.unwind_bytes = UNWIND_BYTES,
 		},
 		.debug_dir = o->debug_dir,
+		.symfs = o->symfs,
 		.no_demangle = o->no_demangle,
 		.symbol_bytes = SYMBOL_BYTES,
 		.profile_bytes = PROFILE_BYTES,

@@ -24,6 +24,7 @@ struct record_options {
 	bool idle;
 	bool no_demangle;
 	const char *debug_dir;
+	const char *symfs;
 	bool quiet;
 	char **command; /* NULL: none */
 };

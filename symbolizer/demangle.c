@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "symbolizer/demangle_guard.h"
-#include "symbolizer/sym_builder.h"
 #include "symbolizer/symbolizer.h"
 
 enum {
@@ -24,6 +23,9 @@ enum {
 	OUTPUT_MAX = 16 * 1024,
 	FLAGS = DMGL_PARAMS | DMGL_ANSI,
 };
+
+#define PLT_SUFFIX     "@plt"
+#define PLT_SUFFIX_LEN (sizeof(PLT_SUFFIX) - 1)
 
 struct output {
 	char text[OUTPUT_MAX + 1];
@@ -135,27 +137,27 @@ static bool reserve(struct sym_readable *readable, size_t size)
 
 const char *sym_readable_name(struct sym_readable *readable, const char *raw, bool no_demangle)
 {
-	char demangled[OUTPUT_MAX + 1], plain[INPUT_MAX + 1];
-	size_t len = sym_unversioned_length(raw);
-	bool is_versioned = raw[len] != 0;
-	const char *result = raw;
+	char demangled[OUTPUT_MAX + sizeof(PLT_SUFFIX)], plain[INPUT_MAX + 1];
+	size_t len;
+	bool is_plt;
 
-	if (no_demangle && !is_versioned)
+	if (no_demangle || raw[0] != '_')
 		return raw;
-	if (raw[0] == '_' && !no_demangle && len <= INPUT_MAX) {
-		memcpy(plain, raw, len);
-		plain[len] = 0;
-		if (sym_demangle(plain, demangled, sizeof(demangled))) {
-			result = demangled;
-			len = strlen(demangled);
-		}
-	}
-	if (result == raw && !is_versioned)
+	len = strlen(raw);
+	is_plt = len > PLT_SUFFIX_LEN && strcmp(raw + len - PLT_SUFFIX_LEN, PLT_SUFFIX) == 0;
+	len -= is_plt ? PLT_SUFFIX_LEN : 0;
+	if (len > INPUT_MAX)
 		return raw;
+	memcpy(plain, raw, len);
+	plain[len] = 0;
+	if (!sym_demangle(plain, demangled, OUTPUT_MAX + 1))
+		return raw;
+	if (is_plt)
+		strcat(demangled, PLT_SUFFIX);
+	len = strlen(demangled);
 	if (!reserve(readable, len + 1))
 		return raw;
-	memcpy(readable->text, result, len);
-	readable->text[len] = 0;
+	memcpy(readable->text, demangled, len + 1);
 	return readable->text;
 }
 

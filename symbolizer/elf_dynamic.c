@@ -24,15 +24,15 @@ static int read_dynamic(const struct elf_file *elf, struct dynamic *ret)
 {
 	const Elf64_Phdr *segment = elf_segment_by_type(elf, PT_DYNAMIC);
 	struct dynamic d = { 0 };
+	size_t size = elf->is_32 ? sizeof(Elf32_Dyn) : sizeof(Elf64_Dyn);
 	Elf64_Dyn entry;
 	uint64_t count;
 
 	if (!segment)
 		return -ENOENT;
-	count = segment->p_filesz / sizeof(entry);
+	count = segment->p_filesz / size;
 	for (uint64_t i = 0; i < count && i < DYNAMIC_MAX; i++) {
-		int err = elf_source_read(&elf->source, segment->p_offset + i * sizeof(entry),
-					  &entry, sizeof(entry));
+		int err = elf_read_dyn(elf, segment->p_offset + i * size, &entry);
 
 		if (err)
 			return err;
@@ -71,7 +71,7 @@ static int count_by_hash(const struct elf_file *elf, uint64_t vaddr, uint64_t *r
 struct gnu_hash {
 	uint32_t bucket_count;
 	uint32_t first_symbol; /* that the table covers */
-	uint32_t bloom_words;  /* of 8 bytes */
+	uint32_t bloom_words;  /* of 8 bytes, or 4 */
 	uint32_t bloom_shift;
 };
 
@@ -135,7 +135,7 @@ static int count_by_gnu_hash(const struct elf_file *elf, uint64_t vaddr, uint64_
 	err = elf_source_read(&elf->source, off, &h, sizeof(h));
 	if (err)
 		return err;
-	buckets_off = off + sizeof(h) + (uint64_t)h.bloom_words * 8;
+	buckets_off = off + sizeof(h) + (uint64_t)h.bloom_words * (elf->is_32 ? 4 : 8);
 	err = highest_bucket(elf, buckets_off, h.bucket_count, &highest);
 	if (err)
 		return err;
@@ -162,8 +162,8 @@ int elf_syms_of_dynamic(const struct elf_file *elf, struct sym_builder *b)
 	if (err)
 		return err;
 	if (!elf_file_offset(elf, d.symtab, &table.off) ||
-	    !elf_file_offset(elf, d.strtab, &table.strings_off))
+	    !elf_file_offset(elf, d.strtab, &table.strings.off))
 		return -EBADMSG;
-	table.strings_size = d.strsz;
+	table.strings.size = d.strsz;
 	return elf_syms_read(elf, &table, b);
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "symbolizer/elf_32.h"
 
 /* The kernel refuses more than 64 KiB of program headers, which is 1170; so no PN_XNUM either. */
 enum { MAX_SEGMENTS = 4096, MAX_SECTIONS = 65536 };
@@ -85,10 +86,12 @@ static int read_ehdr(struct elf_file *elf)
 	err = elf_source_read(&elf->source, 0, ident, sizeof(ident));
 	if (err)
 		return err == -EBADMSG ? -ENOEXEC : err;
-	if (memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_CLASS] != ELFCLASS64 ||
-	    ident[EI_DATA] != ELFDATA2LSB)
+	if (memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != ELFDATA2LSB ||
+	    (ident[EI_CLASS] != ELFCLASS64 && ident[EI_CLASS] != ELFCLASS32))
 		return -ENOEXEC;
-	err = elf_source_read(&elf->source, 0, h, sizeof(*h));
+	elf->is_32 = ident[EI_CLASS] == ELFCLASS32;
+	err = elf->is_32 ? elf_read_ehdr32(&elf->source, h)
+			 : elf_source_read(&elf->source, 0, h, sizeof(*h));
 	if (err)
 		return err;
 	if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
@@ -125,9 +128,12 @@ static int read_segments(struct elf_file *elf)
 
 	if (count == 0)
 		return 0;
-	if (h->e_phentsize != sizeof(Elf64_Phdr) || count > MAX_SEGMENTS)
+	if (h->e_phentsize != (elf->is_32 ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr)) ||
+	    count > MAX_SEGMENTS)
 		return -EBADMSG;
-	err = read_table(elf, h->e_phoff, count, sizeof(Elf64_Phdr), &elf->segments);
+	err = read_table(elf, h->e_phoff, count, h->e_phentsize, &elf->segments);
+	if (!err && elf->is_32)
+		err = elf_widen_phdrs(&elf->segments, count);
 	if (!err)
 		elf->segment_count = count;
 	return err;
@@ -138,7 +144,12 @@ static bool read_section_zero(const struct elf_file *elf, Elf64_Shdr *ret_zero)
 {
 	const Elf64_Ehdr *h = &elf->ehdr;
 
-	return h->e_shoff != 0 && h->e_shentsize == sizeof(Elf64_Shdr) &&
+	if (h->e_shoff == 0)
+		return false;
+	if (elf->is_32)
+		return h->e_shentsize == sizeof(Elf32_Shdr) &&
+		       elf_read_shdr32(&elf->source, h->e_shoff, ret_zero) == 0;
+	return h->e_shentsize == sizeof(Elf64_Shdr) &&
 	       elf_source_read(&elf->source, h->e_shoff, ret_zero, sizeof(*ret_zero)) == 0;
 }
 
@@ -154,7 +165,9 @@ static int read_sections(struct elf_file *elf)
 		count = zero.sh_size < MAX_SECTIONS ? zero.sh_size : 0;
 	if (count == 0)
 		return 0;
-	err = read_table(elf, elf->ehdr.e_shoff, count, sizeof(Elf64_Shdr), &elf->sections);
+	err = read_table(elf, elf->ehdr.e_shoff, count, elf->ehdr.e_shentsize, &elf->sections);
+	if (!err && elf->is_32)
+		err = elf_widen_shdrs(&elf->sections, count);
 	if (!err)
 		elf->section_count = count;
 	return err == -EBADMSG ? 0 : err;
@@ -219,7 +232,8 @@ static bool is_name(const struct elf_file *elf, const Elf64_Shdr *strings, uint6
 	       memcmp(text, name, len) == 0;
 }
 
-const Elf64_Shdr *elf_section_by_name(const struct elf_file *elf, const char *name)
+/* The section with the names of sections, or NULL. */
+static const Elf64_Shdr *section_names(const struct elf_file *elf)
 {
 	size_t strings = elf->ehdr.e_shstrndx;
 
@@ -227,11 +241,23 @@ const Elf64_Shdr *elf_section_by_name(const struct elf_file *elf, const char *na
 		strings = elf->sections[0].sh_link;
 	if (strings >= elf->section_count || !elf_section_is_readable(elf, &elf->sections[strings]))
 		return NULL;
-	for (size_t i = 1; i < elf->section_count; i++) {
-		const Elf64_Shdr *s = &elf->sections[i];
+	return &elf->sections[strings];
+}
 
-		if (is_name(elf, &elf->sections[strings], s->sh_name, name))
-			return s;
+bool elf_section_is_named(const struct elf_file *elf, const Elf64_Shdr *section, const char *name)
+{
+	const Elf64_Shdr *strings = section_names(elf);
+
+	return strings && is_name(elf, strings, section->sh_name, name);
+}
+
+const Elf64_Shdr *elf_section_by_name(const struct elf_file *elf, const char *name)
+{
+	const Elf64_Shdr *strings = section_names(elf);
+
+	for (size_t i = 1; strings && i < elf->section_count; i++) {
+		if (is_name(elf, strings, elf->sections[i].sh_name, name))
+			return &elf->sections[i];
 	}
 	return NULL;
 }

@@ -51,10 +51,28 @@ static int take_zstd(struct inflation *f, const uint8_t *piece, size_t len)
 	return 0;
 }
 
+static size_t head_size(const struct elf_file *elf)
+{
+	return elf->is_32 ? sizeof(Elf32_Chdr) : sizeof(Elf64_Chdr);
+}
+
+static int read_head(const struct elf_file *elf, uint64_t off, Elf64_Chdr *ret_head)
+{
+	Elf32_Chdr narrow;
+	int err;
+
+	if (!elf->is_32)
+		return elf_source_read(&elf->source, off, ret_head, sizeof(*ret_head));
+	err = elf_source_read(&elf->source, off, &narrow, sizeof(narrow));
+	if (!err)
+		*ret_head = (Elf64_Chdr){ .ch_type = narrow.ch_type, .ch_size = narrow.ch_size };
+	return err;
+}
+
 static int take_section(struct inflation *f, const struct elf_file *elf, const Elf64_Shdr *section)
 {
-	uint64_t off = section->sh_offset + sizeof(Elf64_Chdr);
-	uint64_t left = section->sh_size - sizeof(Elf64_Chdr);
+	uint64_t off = section->sh_offset + head_size(elf);
+	uint64_t left = section->sh_size - head_size(elf);
 	uint8_t *piece = malloc(PIECE);
 	int err = piece ? 0 : -ENOMEM;
 
@@ -103,9 +121,9 @@ int elf_inflate(const struct elf_file *elf, const Elf64_Shdr *section, size_t ma
 	int err;
 
 	if (!elf_in_file(elf, section->sh_offset, section->sh_size) ||
-	    section->sh_size < sizeof(head))
+	    section->sh_size < head_size(elf))
 		return -EBADMSG;
-	err = elf_source_read(&elf->source, section->sh_offset, &head, sizeof(head));
+	err = read_head(elf, section->sh_offset, &head);
 	if (err)
 		return err;
 	if (head.ch_type != ELFCOMPRESS_ZLIB && head.ch_type != ELFCOMPRESS_ZSTD)

@@ -46,12 +46,26 @@ static ssize_t name_length(const struct window *w, size_t rel)
 	return w->is_last ? 0 : -1;
 }
 
+/*
+ * Length without a version, as in "memcpy@@GLIBC_2.14": files have it in .symtab, but not in
+ * .dynsym, and equal code shall have equal names. A leading '@' is part of the name.
+ */
+static size_t unversioned_length(const char *name, size_t len)
+{
+	const char *at = memchr(name + 1, '@', len - 1);
+
+	if (!at || (name + len - at == 4 && memcmp(at, "@plt", 4) == 0))
+		return len;
+	return (size_t)(at - name);
+}
+
 static int add_name(struct sym_builder *b, const char *name, size_t len, const char *suffix,
 		    uint32_t *ret_offset)
 {
 	char text[NAME_MAX_LEN + SUFFIX_MAX];
 	size_t suffix_len = suffix ? strlen(suffix) : 0;
 
+	len = unversioned_length(name, len);
 	if (suffix_len == 0 || suffix_len > SUFFIX_MAX)
 		return sym_builder_add_name(b, name, len, NULL, ret_offset);
 	memcpy(text, name, len);

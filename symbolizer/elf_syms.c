@@ -133,11 +133,11 @@ static int take_symbols(struct reader *r)
 	while (left > 0 && !err) {
 		size_t n = left < PIECE ? left : PIECE;
 
-		err = elf_source_read(&r->elf->source, off, piece, n * sizeof(*piece));
+		err = elf_read_syms(r->elf, off, n, piece);
 		for (size_t i = 0; i < n && !err; i++)
 			err = take_symbol(r, &piece[i]);
 		left -= n;
-		off += n * sizeof(*piece);
+		off += n * elf_sym_size(r->elf);
 	}
 	free(piece);
 	return err;
@@ -146,14 +146,13 @@ static int take_symbols(struct reader *r)
 int elf_syms_read(const struct elf_file *elf, const struct elf_symtab *table, struct sym_builder *b)
 {
 	struct reader r = { .elf = elf, .table = table, .b = b };
-	const struct elf_strings strings = { table->strings_off, table->strings_size };
 	size_t first = b->count;
 	int err;
 
-	if (table->count > ELF_SYMS_MAX || table->strings_size > STRINGS_MAX)
+	if (table->count > ELF_SYMS_MAX || table->strings.size > STRINGS_MAX)
 		return -EFBIG;
-	if (!elf_in_file(elf, table->off, table->count * sizeof(Elf64_Sym)) ||
-	    !elf_in_file(elf, table->strings_off, table->strings_size))
+	if (!elf_in_file(elf, table->off, table->count * elf_sym_size(elf)) ||
+	    !elf_in_file(elf, table->strings.off, table->strings.size))
 		return -EBADMSG;
 	/* Most symbols of .dynsym are functions; too many to reserve may still be few to keep. */
 	err = sym_builder_reserve(b, table->count);
@@ -164,30 +163,74 @@ int elf_syms_read(const struct elf_file *elf, const struct elf_symtab *table, st
 	err = take_symbols(&r);
 	sym_seen_fini(&r.seen);
 	if (!err)
-		err = elf_names_fetch(elf, &strings, NULL, first, b);
+		err = elf_names_fetch(elf, &table->strings, NULL, first, b);
 	if (err)
 		b->count = first;
 	return err;
 }
 
-int elf_syms_of_section(const struct elf_file *elf, uint32_t type, struct sym_builder *b)
+int elf_syms_table(const struct elf_file *elf, const Elf64_Shdr *symbols,
+		   struct elf_symtab *ret_table)
 {
-	const Elf64_Shdr *symbols = elf_section_by_type(elf, type), *strings;
-	struct elf_symtab table;
+	const Elf64_Shdr *strings;
 
-	if (!symbols)
-		return -ENOENT;
-	if (!elf_section_is_readable(elf, symbols) || symbols->sh_entsize != sizeof(Elf64_Sym) ||
+	if (!elf_section_is_readable(elf, symbols) || symbols->sh_entsize != elf_sym_size(elf) ||
 	    symbols->sh_link >= elf->section_count)
 		return -EBADMSG;
 	strings = &elf->sections[symbols->sh_link];
 	if (strings->sh_type != SHT_STRTAB || !elf_section_is_readable(elf, strings))
 		return -EBADMSG;
-	table = (struct elf_symtab){
+	*ret_table = (struct elf_symtab){
 		.off = symbols->sh_offset,
-		.count = symbols->sh_size / sizeof(Elf64_Sym),
-		.strings_off = strings->sh_offset,
-		.strings_size = strings->sh_size,
+		.count = symbols->sh_size / elf_sym_size(elf),
+		.strings = { strings->sh_offset, strings->sh_size },
 	};
-	return elf_syms_read(elf, &table, b);
+	return 0;
+}
+
+int elf_syms_of_section(const struct elf_file *elf, uint32_t type, struct sym_builder *b)
+{
+	const Elf64_Shdr *symbols = elf_section_by_type(elf, type);
+	struct elf_symtab table;
+	int err;
+
+	if (!symbols)
+		return -ENOENT;
+	err = elf_syms_table(elf, symbols, &table);
+	return err ? err : elf_syms_read(elf, &table, b);
+}
+
+int elf_syms_name_by_number(const struct elf_file *elf, const struct elf_symtab *table,
+			    const char *suffix, size_t first, struct sym_builder *b)
+{
+	Elf64_Sym *piece;
+	uint64_t begin = 0, end = 0;
+	int err;
+
+	if (first == b->count)
+		return 0;
+	err = sym_builder_sort_by_name(b, first);
+	if (err)
+		return err;
+	piece = malloc(PIECE * sizeof(*piece));
+	if (!piece)
+		return -ENOMEM;
+	for (size_t i = first; i < b->count && !err; i++) {
+		uint32_t number = b->candidates[i].name;
+
+		if (number >= table->count) {
+			err = -EBADMSG;
+			break;
+		}
+		if (number >= end) {
+			begin = number;
+			end = table->count - begin < PIECE ? table->count : begin + PIECE;
+			err = elf_read_syms(elf, table->off + begin * elf_sym_size(elf),
+					    (size_t)(end - begin), piece);
+		}
+		if (!err)
+			b->candidates[i].name = piece[number - begin].st_name;
+	}
+	free(piece);
+	return err ? err : elf_names_fetch(elf, &table->strings, suffix, first, b);
 }

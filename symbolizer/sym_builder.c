@@ -24,11 +24,11 @@
  * bound too, and while it is made both copies of the names stay within twice the bound.
  */
 #define CANDIDATE_COST ((size_t)52)
-#define EXTENT_COST CANDIDATE_COST
+#define EXTENT_COST    CANDIDATE_COST
 
 _Static_assert(CANDIDATE_COST >= 2 * sizeof(struct sym_candidate), "sorting");
-_Static_assert(CANDIDATE_COST >= 2 * sizeof(struct sym_range) + sizeof(struct sym_resumed) +
-					 sizeof(uint32_t),
+_Static_assert(CANDIDATE_COST >=
+		       2 * sizeof(struct sym_range) + sizeof(struct sym_resumed) + sizeof(uint32_t),
 	       "table");
 _Static_assert(EXTENT_COST >= sizeof(struct sym_extent) + 2 * sizeof(struct sym_range), "extents");
 
@@ -145,16 +145,9 @@ int sym_builder_add_name(struct sym_builder *b, const char *name, size_t len, co
 	return 0;
 }
 
-size_t sym_unversioned_length(const char *name)
-{
-	/* A leading '@' is part of the name. */
-	return *name ? (size_t)(strchrnul(name + 1, '@') - name) : 0;
-}
-
 int sym_builder_sort_by_name(struct sym_builder *b, size_t first)
 {
-	return first == b->count ? 0
-				 : sym_sort(b->candidates + first, b->count - first, true);
+	return first == b->count ? 0 : sym_sort(b->candidates + first, b->count - first, true);
 }
 
 static int compare_ints(uint64_t a, uint64_t b)
@@ -171,15 +164,11 @@ static size_t leading_underscores(const char *name)
 	return n;
 }
 
-/*
- * Orders aliases, the better one last: perf's choose_best_symbol(), then strcmp. Versions do
- * not count, or a stripped file, which has them elsewhere, would make another choice.
- */
+/* Orders aliases, the better one last: perf's choose_best_symbol(), then strcmp. */
 static int compare_aliases(const void *pa, const void *pb, void *names_ptr)
 {
 	const struct sym_candidate *a = pa, *b = pb;
 	const char *names = names_ptr, *na = names + a->name, *nb = names + b->name;
-	size_t la, lb;
 	int c;
 
 	c = compare_ints(a->rank, b->rank);
@@ -188,12 +177,7 @@ static int compare_aliases(const void *pa, const void *pb, void *names_ptr)
 	c = compare_ints(leading_underscores(nb), leading_underscores(na));
 	if (c)
 		return c;
-	la = sym_unversioned_length(na);
-	lb = sym_unversioned_length(nb);
-	c = compare_ints(la, lb);
-	if (c)
-		return c;
-	c = memcmp(nb, na, la);
+	c = compare_ints(strlen(na), strlen(nb));
 	return c ? c : strcmp(nb, na);
 }
 
@@ -292,8 +276,7 @@ static void size_the_unsized(struct sym_builder *b)
 		if (!(c[i].rank & SYM_RANK_SIZED)) {
 			if (covered > addr || i + 1 < group)
 				continue;
-			end = end_of_gap(b, &c[i], group < b->count ? &c[group] : NULL,
-					 &cursor);
+			end = end_of_gap(b, &c[i], group < b->count ? &c[group] : NULL, &cursor);
 			if (end <= addr)
 				continue;
 			c[i].size = end - addr;

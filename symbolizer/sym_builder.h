@@ -19,6 +19,7 @@ enum {
 	SYM_RANK_STRONG = 2, /* not weak */
 	SYM_RANK_TYPED = 4,  /* a plain function, not a label or an IFUNC */
 	SYM_RANK_SIZED = 8,
+	SYM_RANK_PREFERRED = 16, /* of a source that knows better */
 };
 
 struct sym_candidate {
@@ -87,8 +88,5 @@ int sym_builder_sort_by_name(struct sym_builder *b, size_t first);
  * added with a note. 0 or -ENOMEM.
  */
 int sym_builder_finish(struct sym_builder *b, bool with_notes, struct sym_table *ret_table);
-
-/* Length of a name without its version, as in "memcpy@@GLIBC_2.14". */
-size_t sym_unversioned_length(const char *name);
 
 #endif

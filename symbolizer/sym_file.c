@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One ELF file: identity, segments, function symbols; see symbolizer.h.
- *
- * Sources of names, in this order: .symtab; if it is missing the .symtab of the debug file
- * with the same build-id; and always the dynamic symbols, which a partly stripped .symtab may
- * lack. A damaged source counts as a missing one, and is told as the reason if no name is left.
- *
- * A source over the byte bound is left out whole, and what no other source names has the reason
- * "over the memory bound", always. Taking as much of it as fits was not done: which functions
- * keep their names would depend on the order of a table, and those without would look like
- * gaps, into which a neighbour without a size reaches with its name.
+ * Where names come from is in sym_sources.c.
  */
 #include "symbolizer/sym_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "symbolizer/build_id.h"
 #include "symbolizer/demangle.h"
-#include "symbolizer/elf_debug.h"
 #include "symbolizer/elf_file.h"
-#include "symbolizer/elf_syms.h"
+#include "symbolizer/go_lines.h"
 #include "symbolizer/sym_builder.h"
+#include "symbolizer/sym_sources.h"
 #include "symbolizer/sym_table.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)64 * 1024 * 1024)
@@ -46,6 +38,9 @@ struct sym_file {
 	bool has_gnu_build_id;
 	bool is_cut; /* a source was over the bound */
 	char build_id[BUILD_ID_HEX_SIZE];
+	struct go_lines *lines; /* of a Go program; NULL: none */
+	char *start_name;       /* of the nameless function found last */
+	size_t start_prefix;
 };
 
 static int copy_loads(const struct elf_file *elf, struct sym_file *file)
@@ -72,74 +67,6 @@ static int copy_loads(const struct elf_file *elf, struct sym_file *file)
 	return 0;
 }
 
-/* Adds the symbols of the debug file. */
-static int add_debug_symbols(const struct sym_file *file, const char *debug_dir,
-			     struct sym_builder *b)
-{
-	struct elf_file elf;
-	int fd, err;
-
-	if (!debug_dir || !file->has_gnu_build_id)
-		return -ENOENT;
-	err = elf_debug_open(debug_dir, file->build_id, &elf, &fd);
-	if (err)
-		return err;
-	err = elf_syms_of_section(&elf, SHT_SYMTAB, b);
-	elf_file_close(&elf);
-	close(fd);
-	return err;
-}
-
-static bool is_fatal(int err)
-{
-	return err == -ENOMEM || err == -EIO;
-}
-
-/* Leaves out the source that was over the bound, its names too: the first one, so all there is. */
-static void cut(struct sym_file *file, struct sym_builder *b)
-{
-	size_t max_bytes = b->max_bytes;
-
-	sym_builder_fini(b);
-	sym_builder_init(b, SYM_INNERMOST_WINS, max_bytes);
-	file->is_cut = true;
-}
-
-static int add_dynamic_symbols(const struct elf_file *elf, struct sym_builder *b)
-{
-	int err = elf_syms_of_section(elf, SHT_DYNSYM, b);
-
-	return err && err != -EFBIG && !is_fatal(err) ? elf_syms_of_dynamic(elf, b) : err;
-}
-
-static int collect_symbols(const struct elf_file *elf, const char *debug_dir, struct sym_file *file,
-			   struct sym_builder *b)
-{
-	int err, own;
-
-	own = err = elf_syms_of_section(elf, SHT_SYMTAB, b);
-	if (is_fatal(err))
-		return err;
-	/* The debug file of one that is over the bound is no smaller. */
-	if (b->count == 0 && own != -EFBIG) {
-		err = add_debug_symbols(file, debug_dir, b);
-		/* The other file's faults are no reason to lose this one's symbols. */
-		if (err == -ENOMEM)
-			return err;
-	}
-	if (err == -EFBIG)
-		cut(file, b);
-	err = add_dynamic_symbols(elf, b);
-	if (is_fatal(err))
-		return err;
-	file->is_cut |= err == -EFBIG;
-	if (own == -EBADMSG || err == -EBADMSG)
-		file->without_symbols = SYM_BAD_ELF;
-	if (file->is_cut)
-		file->without_symbols = SYM_NO_MEMORY;
-	return 0;
-}
-
 static int load_symbols(const struct elf_file *elf, const struct sym_file_options *options,
 			struct sym_file *file)
 {
@@ -148,11 +75,27 @@ static int load_symbols(const struct elf_file *elf, const struct sym_file_option
 
 	sym_builder_init(&b, SYM_INNERMOST_WINS,
 			 options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
-	err = collect_symbols(elf, options->debug_dir, file, &b);
+	err = sym_sources_add(elf, file->has_gnu_build_id ? file->build_id : "", options, &b,
+			      &file->is_cut, &file->without_symbols);
 	if (!err)
 		err = sym_builder_finish(&b, false, &file->symbols);
 	sym_builder_fini(&b);
 	return err;
+}
+
+/* What the names of nameless functions begin with: "module!sub_", or "sub_" without a path. */
+static int note_module(const char *path, struct sym_file *file)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *module = slash ? slash + 1 : path ? path : "";
+	size_t size = strlen(module) + sizeof("!sub_") + 16;
+
+	file->start_name = malloc(size);
+	if (!file->start_name)
+		return -ENOMEM;
+	file->start_prefix =
+		(size_t)snprintf(file->start_name, size, "%s%ssub_", module, module[0] ? "!" : "");
+	return 0;
 }
 
 static int load(const struct elf_source *source, const struct sym_file_options *options,
@@ -174,6 +117,8 @@ static int load(const struct elf_source *source, const struct sym_file_options *
 	file->no_demangle = options->no_demangle;
 	file->without_symbols = SYM_NO_SYMBOLS;
 	err = copy_loads(&elf, file);
+	if (!err)
+		err = note_module(options->path, file);
 	if (err)
 		goto out;
 	file->has_gnu_build_id = build_id_gnu(&elf, file->build_id);
@@ -184,6 +129,9 @@ static int load(const struct elf_source *source, const struct sym_file_options *
 	err = load_symbols(&elf, options, file);
 	if (err)
 		goto out;
+	/* Without lines the names are as good. */
+	if (options->lines && go_lines_load(&elf, &file->lines))
+		file->lines = NULL;
 	*ret_file = file;
 	file = NULL;
 out:
@@ -222,7 +170,9 @@ void sym_file_free(struct sym_file *file)
 		return;
 	sym_table_fini(&file->symbols);
 	sym_readable_fini(&file->readable);
+	go_lines_free(file->lines);
 	free(file->loads);
+	free(file->start_name);
 	free(file);
 }
 
@@ -239,7 +189,7 @@ bool sym_file_has_gnu_build_id(const struct sym_file *file)
 size_t sym_file_bytes(const struct sym_file *file)
 {
 	return sizeof(*file) + file->load_count * sizeof(*file->loads) + file->readable.cap +
-	       sym_table_bytes(&file->symbols);
+	       sym_table_bytes(&file->symbols) + (file->lines ? go_lines_bytes(file->lines) : 0);
 }
 
 static const struct load *find_load(const struct sym_file *file, uint64_t off, bool is_code)
@@ -265,6 +215,24 @@ bool sym_file_vaddr(const struct sym_file *file, uint64_t file_off, uint64_t *re
 	return true;
 }
 
+/* The name that stands for a function that has none: the same in each run and on each machine. */
+static enum sym_reason name_start(struct sym_file *file, uint64_t start, struct sym_hit *ret_hit)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *to = file->start_name + file->start_prefix;
+	int shift = start ? 60 - __builtin_clzll(start) / 4 * 4 : 0;
+
+	for (; shift >= 0; shift -= 4)
+		*to++ = digits[start >> shift & 15];
+	*to = 0;
+	*ret_hit = (struct sym_hit){
+		.name = file->start_name,
+		.raw_name = file->start_name,
+		.start = start,
+	};
+	return SYM_START_ONLY;
+}
+
 enum sym_reason sym_file_find(struct sym_file *file, uint64_t vaddr, struct sym_hit *ret_hit)
 {
 	struct sym_found found;
@@ -273,10 +241,18 @@ enum sym_reason sym_file_find(struct sym_file *file, uint64_t vaddr, struct sym_
 		return file->without_symbols;
 	if (!sym_table_find(&file->symbols, vaddr, &found))
 		return file->is_cut ? SYM_NO_MEMORY : SYM_NOT_COVERED;
+	if (!found.name)
+		return name_start(file, found.start, ret_hit);
 	*ret_hit = (struct sym_hit){
 		.name = sym_readable_name(&file->readable, found.name, file->no_demangle),
 		.raw_name = found.name,
 		.start = found.start,
 	};
 	return SYM_OK;
+}
+
+size_t sym_file_lines(const struct sym_file *file, uint64_t vaddr, struct sym_line *ret_lines,
+		      size_t max)
+{
+	return file->lines ? go_lines_find(file->lines, vaddr, ret_lines, max) : 0;
 }

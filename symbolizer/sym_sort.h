@@ -6,7 +6,7 @@
 #include "symbolizer/sym_builder.h"
 
 /*
- * By name offset or address, stable, in three passes on real tables: several times as fast as
+ * By name offset or address, stable, in two or three passes on real tables: several times as fast as
  * qsort. At most UINT32_MAX candidates. 0 or -ENOMEM.
  */
 int sym_sort(struct sym_candidate *candidates, size_t count, bool by_name);

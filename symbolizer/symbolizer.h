@@ -20,6 +20,7 @@
 /* Why an address has, or has not, a name. id, text. */
 #define SYM_REASONS(X) \
 	X(SYM_OK, "named") \
+	X(SYM_START_ONLY, "no name, only the function's start (module!sub_<start>)")               \
 	X(SYM_NO_SYMBOLS, "no symbols in the file or its debug file") \
 	X(SYM_NOT_COVERED, "no symbol covers the address") \
 	X(SYM_NO_SEGMENT, "offset is in no executable segment") \
@@ -43,8 +44,8 @@ const char *sym_reason_text(enum sym_reason reason);
 
 /* A found symbol. The strings belong to the object asked and last until the next call on it. */
 struct sym_hit {
-	const char *name;     /* readable: demangled where it can be, version suffix cut */
-	const char *raw_name; /* as it stands in the symbol table */
+	const char *name;     /* readable: demangled where it can be */
+	const char *raw_name; /* as it stands in the symbol table, but for the version */
 	const char *module;   /* sym_kernel only: "[kernel.kallsyms]", "[ext4]", "[bpf]" ... */
 	uint64_t start;       /* first address of the symbol, in the space asked */
 };
@@ -54,16 +55,21 @@ struct sym_hit {
 struct sym_file;
 
 struct sym_file_options {
-	const char *debug_dir; /* usually "/usr/lib/debug"; NULL: look for no debug file */
+	const char *debug_dir; /* usually "/usr/lib/debug"; NULL: look for no debug file there */
+	const char *path;      /* of the file, as its process sees it; NULL: unknown */
+	const char *root; /* that process's root ("/proc/PID/root"), for debug files there; NULL */
+	const char *symfs; /* a folder with (copies of) target's files, for names; NULL */
 	size_t max_bytes;      /* bound on what is kept of it (twice that to load); 0: 64 MiB */
 	bool no_demangle;
+	bool lines; /* keep source lines and inlined calls, where that is cheap: Go programs */
 };
 
 /*
  * Reads all that is needed of the ELF file behind `fd` (which is only borrowed, and read by
- * pread): build-id, program headers, function symbols of .symtab and .dynsym (by PT_DYNAMIC
- * if there are no section headers), and of <debug_dir>/.build-id/xx/rest.debug if the file
- * has no .symtab and that file carries the same build-id. A file without symbols loads well, and so
+ * pread): build-id, program headers, functions of Go's pclntab, .symtab (if it is missing that
+ * of the separate debug file, found by build-id or debug link with CRC, or of .gnu_debugdata),
+ * .dynsym (by PT_DYNAMIC if there are no section headers), PLT entries as name@plt, and, of
+ * stripped files, the extents of functions by .eh_frame. A file without symbols loads well, and so
  * does one whose symbols are over max_bytes: the larger table is left out, and what the other
  * does not name is SYM_NO_MEMORY. Errors: -ENOEXEC (no ELF), -EBADMSG (damaged), -ENOMEM, -EIO.
  * Cost: a few ms per 100,000 symbols.
@@ -97,10 +103,25 @@ bool sym_file_vaddr(const struct sym_file *file, uint64_t file_off, uint64_t *re
  * The function that covers the ELF virtual address `vaddr`. Size > 0: the address must be
  * inside; size 0: up to the next symbol of the same section. Between aliases: perf's rules
  * (non-weak, global, fewer leading underscores, longer), then strcmp: always the same choice.
- * A resolver's own name is better than that of the IFUNC it serves. PLT entries have no name.
- * About 50 ns plus demangling.
+ * A resolver's own name is better than that of the IFUNC it serves. A function of which only the
+ * extent is known is SYM_START_ONLY, with a name made of the file's and its start. 20 to 80 ns
+ * plus demangling.
  */
 enum sym_reason sym_file_find(struct sym_file *file, uint64_t vaddr, struct sym_hit *ret_hit);
+
+/* One call at an address. The strings live with the file. */
+struct sym_line {
+	const char *function;
+	const char *file; /* "": not known */
+	uint32_t line;    /* 0: not known */
+};
+
+/*
+ * The calls that the code at `vaddr` belongs to: those that the compiler has put in line first, the
+ * innermost of them at the beginning, the function itself last. 0 if lines are not known.
+ */
+size_t sym_file_lines(const struct sym_file *file, uint64_t vaddr, struct sym_line *ret_lines,
+		      size_t max);
 
 /* ---- kernel ---- */
 

@@ -187,6 +187,7 @@ static bool read_file(struct file_table *t, uint64_t id, const struct target_fil
 	struct read_job job = { .file = id, .fd = target->fd, .identity = target->identity,
 				.wants_table = true };
 
+	memcpy(job.root, target->root, sizeof(job.root));
 	job.wants_symbols = wants_symbols(t, id, target->path, now);
 	if (reader_submit(t->reader, &job) == 0)
 		return known_age(&t->known, id, now) == UINT32_MAX; /* found no room */

@@ -12,7 +12,7 @@
 #define KERNEL_FRAME 4 /* beyond the tags of enum sonde_frame_tag */
 
 /* kallsyms is read again at most this often (drains), for modules and BPF programs. */
-enum { KERNEL_RELOAD = 30, MAX_NAME_BYTES = 64 * 1024 };
+enum { KERNEL_RELOAD = 30, MAX_NAME_BYTES = 64 * 1024, MAX_LINES = 32 };
 
 static const char *const marker_texts[] = {
 #define X(id, text) [SONDE_MARKER_##id] = text,
@@ -45,7 +45,8 @@ static uint32_t add_mapping(struct resolver *r, const char *filename, const char
 
 	if (name < 0 || build < 0)
 		return 0;
-	mapping = (struct profile_mapping){ .filename = (uint32_t)name, .build_id = (uint32_t)build };
+	mapping =
+		(struct profile_mapping){ .filename = (uint32_t)name, .build_id = (uint32_t)build };
 	id = profile_add_mapping(r->profile, &mapping);
 	return id > 0 ? (uint32_t)id : 0;
 }
@@ -78,6 +79,31 @@ static uint32_t add_location(struct resolver *r, uint32_t mapping, uint64_t addr
 	return id > 0 ? (uint32_t)id : 0;
 }
 
+/* The same with source lines, and a function for each call that was put in line. */
+static uint32_t add_lines(struct resolver *r, uint32_t mapping, uint64_t address,
+			  const struct sym_line *calls, size_t count)
+{
+	struct profile_line lines[MAX_LINES];
+	int64_t id;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t name = clean_string(r, calls[i].function);
+		int64_t file = clean_string(r, calls[i].file);
+
+		if (name < 0 || file < 0)
+			return 0;
+		id = profile_add_function(r->profile,
+					  &(struct profile_function){ .name = (uint32_t)name,
+								      .system_name = (uint32_t)name,
+								      .filename = (uint32_t)file });
+		if (id <= 0)
+			return 0;
+		lines[i] = (struct profile_line){ (uint32_t)id, calls[i].line };
+	}
+	id = profile_add_location(r->profile, mapping, address, lines, count);
+	return id > 0 ? (uint32_t)id : 0;
+}
+
 static uint32_t text_location(struct resolver *r, const char *text)
 {
 	struct sym_hit hit = { .name = text, .raw_name = text };
@@ -100,8 +126,10 @@ static struct frame_value locate_file(struct resolver *r, const struct sonde_fra
 {
 	struct known_file *file = file_table_find(&r->files, frame->file, r->now);
 	struct frame_value value = { .reason = SYM_NO_FILE };
+	struct sym_line calls[MAX_LINES];
 	struct sym_hit hit;
 	uint64_t vaddr;
+	size_t count;
 
 	if (!file) {
 		value.location = text_location(r, "[unknown file]");
@@ -118,8 +146,17 @@ static struct frame_value locate_file(struct resolver *r, const struct sonde_fra
 		return value;
 	}
 	value.reason = sym_file_find(file->symbols, vaddr, &hit);
-	value.location = add_location(r, file_mapping(r, file), vaddr,
-				      value.reason == SYM_OK ? &hit : NULL);
+	count = value.reason == SYM_OK ? sym_file_lines(file->symbols, vaddr, calls, MAX_LINES) : 0;
+	if (count > 0) {
+		value.location = add_lines(r, file_mapping(r, file), vaddr, calls, count);
+		return value;
+	}
+	value.location = add_location(
+		r, file_mapping(r, file), vaddr,
+		value.reason == SYM_OK || value.reason == SYM_START_ONLY ? &hit : NULL);
+	/* Such a mapping is not wholly named: a store or `symbolize` may know better. */
+	if (value.reason == SYM_START_ONLY && file->mapping_id)
+		map_add(&r->unnamed_mappings, &file->mapping_id, NULL);
 	return value;
 }
 

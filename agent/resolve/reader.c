@@ -3,6 +3,7 @@
 #include "agent/resolve/reader.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -51,7 +52,12 @@ static void read_table(const struct reader *r, const struct read_job *job,
 static void read_symbols(const struct reader *r, const struct read_job *job,
 			 struct read_result *result)
 {
-	result->err = sym_file_load(job->fd, &r->options, &result->symbols);
+	struct sym_file_options options = r->options;
+	char path[PATH_MAX];
+
+	options.path = target_file_path(job->fd, path);
+	options.root = job->root[0] ? job->root : NULL;
+	result->err = sym_file_load(job->fd, &options, &result->symbols);
 }
 
 static void result_drop(struct read_result *result)

@@ -54,6 +54,7 @@ struct read_job {
 	uint64_t file; /* its id, for the results */
 	int fd;
 	struct target_identity identity;
+	char root[TARGET_ROOT_BYTES]; /* of the process: debug files may be there; "": unknown */
 	bool wants_table, wants_symbols;
 };
 

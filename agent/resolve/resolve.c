@@ -19,7 +19,10 @@ enum {
 
 int resolver_new(const struct resolver_options *options, struct resolver **ret_resolver)
 {
+	const char *symfs = options->symfs && options->symfs[0] ? options->symfs : NULL;
 	struct sym_file_options files = { .debug_dir = options->debug_dir,
+					  .symfs = symfs,
+					  .lines = true,
 					  .no_demangle = options->no_demangle };
 	struct resolver *r = calloc(1, sizeof(*r));
 	int err;

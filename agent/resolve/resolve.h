@@ -28,6 +28,7 @@ struct resolver;
 struct resolver_options {
 	const char *proc_root;  /* usually "/proc" */
 	const char *debug_dir;  /* usually "/usr/lib/debug" */
+	const char *symfs;      /* a folder with copies of files, for names; NULL or "": none */
 	size_t symbol_bytes;    /* budget for symbol tables */
 	bool no_demangle;
 	struct cgroup_filter filter; /* its texts outlive the resolver */

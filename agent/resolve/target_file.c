@@ -129,11 +129,28 @@ static int open_by_path(const char *proc_root, const struct sonde_file *record,
 	return by_init == 0 || by_init == -ESTALE ? by_init : err;
 }
 
+const char *target_file_path(int fd, char path[PATH_MAX])
+{
+	const size_t deleted_len = sizeof(DELETED) - 1;
+	char link[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, path, PATH_MAX - 1);
+	if (len <= 0)
+		return NULL;
+	path[len] = 0;
+	if ((size_t)len > deleted_len && strcmp(path + len - deleted_len, DELETED) == 0)
+		path[len - (ssize_t)deleted_len] = 0;
+	return path;
+}
+
 int target_file_open(const char *proc_root, const struct sonde_file *record,
 		     const struct path_names *names, struct target_file *ret_file)
 {
 	int err, by_path;
 
+	snprintf(ret_file->root, sizeof(ret_file->root), "%s/%u/root", proc_root, record->tid);
 	ret_file->fd = -1;
 	ret_file->identity = (struct target_identity){ record->ino, record->mtime_sec,
 						       record->mtime_nsec };

@@ -11,6 +11,8 @@
 
 #include "agent/collect/events.h"
 
+enum { TARGET_ROOT_BYTES = 256 };
+
 /* What tells a version of a file from all others, as far as stat() shows it. */
 struct target_identity {
 	uint64_t ino;
@@ -21,6 +23,7 @@ struct target_identity {
 struct target_file {
 	int fd;              /* to be closed by the caller */
 	struct target_identity identity; /* of the record */
+	char root[TARGET_ROOT_BYTES]; /* of its process, while that lives */
 	char path[PATH_MAX]; /* as the process sees it where known; no " (deleted)" */
 };
 
@@ -33,5 +36,8 @@ int target_file_open(const char *proc_root, const struct sonde_file *record,
 
 /* Whether the file behind `fd` is that one still: 0, -ESTALE, -EINVAL (no regular file), -errno. */
 int target_file_verify(int fd, const struct target_identity *identity);
+
+/* The path of an open file in the mounts that it was opened through, or NULL. */
+const char *target_file_path(int fd, char path[PATH_MAX]);
 
 #endif

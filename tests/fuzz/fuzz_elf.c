@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: ELF files. Whatever loads must have an id, and answer each look-up with a name
- * that begins at or below the address, or a reason.
+ * Fuzz target: ELF files, with their PLT, unwind data, .gnu_debugdata and debug link. Whatever loads
+ * must have an id, and answer each look-up with a name that begins at or below the address, or a
+ * reason.
  */
 #include <assert.h>
 #include <string.h>
 
+#include "symbolizer/elf_debug.h"
 #include "symbolizer/sym_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,9 +18,23 @@ static void check_find(struct sym_file *file, uint64_t vaddr)
 	enum sym_reason reason = sym_file_find(file, vaddr, &hit);
 
 	assert(reason >= 0 && reason < SYM_REASON_COUNT);
-	if (reason != SYM_OK)
+	if (reason != SYM_OK && reason != SYM_START_ONLY)
 		return;
 	assert(hit.start <= vaddr && hit.name[0] && hit.raw_name[0]);
+}
+
+static void check_link(const uint8_t *data, size_t size)
+{
+	struct elf_source source = elf_source_image(data, size);
+	struct elf_file elf;
+	char name[256];
+	uint32_t crc;
+
+	if (elf_file_open(&source, &elf))
+		return;
+	if (elf_debug_link(&elf, name, &crc))
+		assert(name[0] && strlen(name) < sizeof(name) && !strchr(name, '/'));
+	elf_file_close(&elf);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -27,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sym_file *file;
 	uint64_t vaddr;
 
+	check_link(data, size);
 	if (sym_file_load_image(data, size, &options, &file))
 		return 0;
 	assert(strlen(sym_file_build_id(file)) >= 2);

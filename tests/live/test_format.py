@@ -34,7 +34,7 @@ def record_workload(name, program, *args, length=1):
     return r
 
 
-@test("nothing has a name (stripped static program)")
+@test("nothing has a name of its own (stripped static program)")
 def nothing_named():
     r = record_workload("stripped.pb.gz", lab.wl("split_stripped"))
     check(r.count(r.profile.samples) > 30, "too few samples")

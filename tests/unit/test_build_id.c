@@ -163,7 +163,7 @@ static void debug_file_by_build_id(void **state)
 
 	make_split("a1b2c3d4e5");
 	file = lab_load("prog");
-	assert_string_equal(lab_name(file, 0x1000), "[no symbols in the file or its debug file]");
+	assert_string_equal(lab_name(file, 0x1000), "[no symbol covers the address]");
 	sym_file_free(file);
 	file = lab_load_with("prog", &options);
 	assert_int_equal(lab_check_marks("prog", file, NULL), 2);
@@ -184,8 +184,10 @@ static void debug_file_of_another_build(void **state)
 	file = lab_load_with("prog", &options);
 	b = lab_read("prog");
 	for (size_t off = 0; off < b.len; off++) {
-		if (sym_file_vaddr(file, off, &vaddr))
-			assert_int_not_equal(sym_file_find(file, vaddr, &hit), SYM_OK);
+		/* Stubs have names of their own. */
+		if (sym_file_vaddr(file, off, &vaddr) &&
+		    sym_file_find(file, vaddr, &hit) == SYM_OK)
+			assert_non_null(strstr(hit.name, "plt"));
 	}
 	buf_fini(&b);
 	sym_file_free(file);

@@ -271,13 +271,13 @@ static void readable_names(void **state)
 
 	assert_ptr_equal(sym_readable_name(&r, plain, false), plain);
 	assert_ptr_equal(sym_readable_name(&r, at, false), at);
-	assert_string_equal(sym_readable_name(&r, "memcpy@@GLIBC_2.14", false), "memcpy");
-	assert_string_equal(sym_readable_name(&r, "memcpy@GLIBC_2.2.5", true), "memcpy");
-	assert_string_equal(sym_readable_name(&r, "_ZN1a1bEv@@V1", false), "a::b()");
-	assert_string_equal(sym_readable_name(&r, "_ZN1a1bEv@@V1", true), "_ZN1a1bEv");
+	assert_string_equal(sym_readable_name(&r, "memcpy@plt", false), "memcpy@plt");
+	assert_string_equal(sym_readable_name(&r, "_ZN1a1bEv@plt", false), "a::b()@plt");
+	assert_string_equal(sym_readable_name(&r, "_ZN1a1bEv@plt", true), "_ZN1a1bEv@plt");
+	assert_string_equal(sym_readable_name(&r, "_ZN1a1bEv", true), "_ZN1a1bEv");
 	assert_string_equal(sym_readable_name(&r, "_ZN1a1bEv", false), "a::b()");
-	name = repeat("_ZN", "1A", 8000, "Ev@V");
-	assert_int_equal(strlen(sym_readable_name(&r, name, false)), strlen(name) - 2);
+	name = repeat("_ZN", "1A", 8000, "Ev");
+	assert_ptr_equal(sym_readable_name(&r, name, false), name);
 	free(name);
 	assert_true(r.cap < 64 * 1024);
 	sym_readable_fini(&r);

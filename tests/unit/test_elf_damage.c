@@ -127,7 +127,7 @@ static int load_both(const char *name, const struct buf *b)
 	M(phnum_zero, 0, im->ehdr->e_phnum = 0) \
 	M(phentsize_zero, -EBADMSG, im->ehdr->e_phentsize = 0) \
 	M(phoff_huge, -EBADMSG, im->ehdr->e_phoff = ~0ULL - 8) \
-	M(class_32, -ENOEXEC, im->ehdr->e_ident[EI_CLASS] = ELFCLASS32) \
+	M(class_32, 0, im->ehdr->e_ident[EI_CLASS] = ELFCLASS32) \
 	M(big_endian, -ENOEXEC, im->ehdr->e_ident[EI_DATA] = ELFDATA2MSB) \
 	M(relocatable, -ENOEXEC, im->ehdr->e_type = ET_REL) \
 	M(bad_magic, -ENOEXEC, im->ehdr->e_ident[1] = 'e') \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files laid out in all the ways of linkers: file offsets must lead to the right functions. */
+#include <inttypes.h>
+
 #include "elf_lab.h"
 #include "symbolizer/symbolizer.h"
 
@@ -99,7 +101,7 @@ static void check_no_sections(const char *flags)
 	file = lab_load("bare");
 	assert_true(sym_file_has_gnu_build_id(file));
 	assert_string_equal(lab_name(file, alpha), "alpha");
-	assert_string_equal(lab_name(file, beta), "[no symbol covers the address]");
+	assert_true(lab_is_nameless(lab_name(file, beta)));
 	assert_int_equal(lab_check_marks("bare", file, "beta"), FUNCTIONS);
 	sym_file_free(file);
 }
@@ -114,9 +116,10 @@ static void no_sections_sysv_hash(void **state)
 	check_no_sections("-Wl,--hash-style=sysv");
 }
 
-static void stripped_program_has_no_names(void **state)
+static void stripped_program_has_starts(void **state)
 {
 	struct sym_file *file;
+	char expected[32];
 	uint64_t alpha;
 
 	lab_text("program.c", program);
@@ -124,9 +127,8 @@ static void stripped_program_has_no_names(void **state)
 	alpha = lab_nm("stripped", "", "alpha");
 	lab_run("llvm-objcopy-14 --strip-sections stripped");
 	file = lab_load("stripped");
-	assert_true(
-		strstr("[no symbol covers the address] [no symbols in the file or its debug file]",
-		       lab_name(file, alpha)) != NULL);
+	snprintf(expected, sizeof(expected), "sub_%" PRIx64, alpha);
+	assert_string_equal(lab_name(file, alpha + 1), expected);
 	sym_file_free(file);
 }
 
@@ -156,7 +158,7 @@ int main(void)
 		cmocka_unit_test(offsets_outside_have_no_address),
 		cmocka_unit_test(no_sections_gnu_hash),
 		cmocka_unit_test(no_sections_sysv_hash),
-		cmocka_unit_test(stripped_program_has_no_names),
+		cmocka_unit_test(stripped_program_has_starts),
 		cmocka_unit_test(vdso_has_names),
 	};
 
