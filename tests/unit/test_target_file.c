@@ -274,20 +274,17 @@ static void copy_mountinfo(const char *to)
 /* An agent in a container does not see the host's files, but process 1 does. */
 static void test_by_path_of_process_1(void **state)
 {
-	char name[192], proc[160], root[256];
+	char name[512], proc[160], root[256];
 	struct target_file file;
 	struct lab lab;
 
 	describe(&lab, path);
 	snprintf(proc, sizeof(proc), "%s/proc", dir);
-	assert_int_equal(mkdir(proc, 0755), 0);
-	snprintf(name, sizeof(name), "%s/self", proc);
-	assert_int_equal(mkdir(name, 0755), 0);
+	snprintf(name, sizeof(name), "mkdir -p %s/self %s/1", proc, proc);
+	assert_int_equal(system(name), 0);
 	snprintf(name, sizeof(name), "%s/self/mountinfo", proc);
 	write_file(name, '\n');
 	assert_int_equal(target_file_open(proc, &lab.record, &lab.names, &file), -ENOENT);
-	snprintf(name, sizeof(name), "%s/1", proc);
-	assert_int_equal(mkdir(name, 0755), 0);
 	snprintf(name, sizeof(name), "%s/1/mountinfo", proc);
 	copy_mountinfo(name);
 	assert_int_equal(target_file_open(proc, &lab.record, &lab.names, &file), -ENOENT);
