@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of real programs' time has a function name, with and without debug packages (root).
 
-usage: named.py [SECONDS]     prints a table; each load runs twice, 5 s each by default
+usage: named.py [SECONDS [LOAD...]]     prints a table; each load is sampled twice, 5 s each by default
 
 `leaf` is the share of samples whose innermost function has a name of its own, `frames` that of all
-frames; `starts` is the share of frames shown as module!sub_<start>. The rest comes by reason.
+frames; `starts` is the share of frames shown as module!sub_<start>.
 Which debug packages are installed is told first; "without" looks in an empty folder.
 """
+import collections
 import os
 import shutil
 import subprocess
@@ -90,18 +91,23 @@ def postgres(folder):
             ['sh', '-c', bench % (POSTGRES, data, POSTGRES, data)]]
 
 
-LOADS = {'python3': (python, 1), 'node': (node, 1), 'java': (java, 3), 'gcc': (gcc, 1),
-         'redis': (redis, 1), 'postgres': (postgres, 4)}
+# How it is made, seconds until it is warm, names of the processes.
+LOADS = {'python3': (python, 1, {'python3'}), 'node': (node, 1, {'node'}), 'java': (java, 3, {'java'}),
+         'gcc': (gcc, 1, {'cc1', 'as', 'gcc'}), 'redis': (redis, 2, {'redis-server', 'redis-benchmark'}),
+         'postgres': (postgres, 4, {'postgres', 'pgbench'})}
 
 
 def share(part, whole):
     return 100.0 * part / whole if whole else 0.0
 
 
-def show(name, how, recording):
+def show(name, how, recording, comms):
     value = recording.profile.value_index(lab.TYPE_SAMPLES)
     total = leaf = frames = named = starts = 0
+    rest = collections.Counter()
     for s in recording.profile.samples:
+        if s.labels.get(lab.LABEL_COMM) not in comms:
+            continue
         n = s.values[value]
         code = [f for f in s.frames if not lab.is_marker(f)]
         good = [f for f in code if f.function and '!sub_' not in f.function]
@@ -110,30 +116,31 @@ def show(name, how, recording):
         frames += n * len(code)
         named += n * len(good)
         starts += n * sum('!sub_' in (f.function or '') for f in code)
-    facts = recording.facts
-    reasons = [(count, key[len(lab.UNNAMED_PREFIX):-1]) for key, count in facts.items()
-               if key.startswith(lab.UNNAMED_PREFIX) and key != 'frames[named]'
-               and 'start' not in key]
+        for f in code:
+            if not f.function:
+                rest['JIT code without a map' if f.module in lab.MODULE_JIT else
+                     'no symbol in ' + os.path.basename(f.module)] += n
     print('%-10s %-8s %8d %6.1f%% %6.1f%% %6.1f%%  %s' % (
         name, how, total, share(leaf, total), share(named, frames), share(starts, frames),
-        '; '.join('%.1f%% %s' % (share(c, frames), text) for c, text in sorted(reasons)[::-1])),
+        '; '.join('%.1f%% %s' % (share(c, frames), text) for text, c in rest.most_common(4))),
         flush=True)
 
 
-def measure(name, make, warm_up, folder):
+def measure(name, make, warm_up, comms, folder):
     commands = make(folder)
     if not commands:
         print('%-10s is not here' % name)
         return
-    running = [subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    # Debug files are looked for in the root of each process too: there they are hidden.
+    hide = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none %s && exec "$@"' % DEBUG_DIR, 'sh']
+    running = [subprocess.Popen(hide + argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL, start_new_session=True, cwd=lab.ROOT)
                for argv in commands]
     try:
         time.sleep(warm_up)
-        pids = ','.join(str(p.pid) for p in running)
         for how, where in (('without', folder), ('with', DEBUG_DIR)):
-            show(name, how, lab.record('-p', pids, '-d', SECONDS, '--debug-dir', where,
-                                       out=os.path.join(folder, 'x.pb.gz')))
+            show(name, how, lab.record('-a', '-d', SECONDS, '--debug-dir', where,
+                                       out=os.path.join(folder, 'x.pb.gz')), comms)
     finally:
         for process in running:
             os.killpg(process.pid, 15)
@@ -147,9 +154,9 @@ def main():
         print('# %s: %s' % (package, state or 'not installed'))
     print('%-10s %-8s %8s %7s %7s %7s  %s' % ('load', 'debug', 'samples', 'leaf', 'frames', 'starts',
                                             'the rest, of all frames'))
-    for name, (make, warm_up) in LOADS.items():
+    for name in sys.argv[2:] or LOADS:
         with lab.Scratch() as scratch:
-            measure(name, make, warm_up, scratch if isinstance(scratch, str) else scratch.name)
+            measure(name, *LOADS[name], scratch if isinstance(scratch, str) else scratch.name)
 
 
 if __name__ == '__main__':
