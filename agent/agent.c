@@ -185,6 +185,7 @@ int agent_drain(struct agent *a)
 	int err;
 
 	take_in_files(a); /* before the counts that have use for their symbols */
+	resolver_drain(a->resolver);
 	err = collect_drain(a->collect);
 	tables_tick(&a->tables, a->collect, a->resolver);
 	resolver_tick(a->resolver);

@@ -152,14 +152,14 @@ static void start(struct parser *p)
 int sym_kernel_load(const char *path, struct sym_kernel **ret_kernel)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	uint64_t too_long;
+	struct line_cursor cursor = { 0 };
 	struct parser p;
 	int err;
 
 	if (fd < 0)
 		return -errno;
 	start(&p);
-	err = lines_of_fd(fd, FILE_MAX, take_line, &p, &too_long);
+	err = lines_from(fd, &cursor, FILE_MAX, take_line, &p);
 	close(fd);
 	return finish(&p, err, ret_kernel);
 }

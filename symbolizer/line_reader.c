@@ -3,10 +3,11 @@
 #include "symbolizer/line_reader.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { PIECE_SIZE = 2 * LINE_MAX_LEN };
 
 struct splitter {
 	line_fn take;
@@ -54,53 +55,59 @@ int lines_of_text(const char *text, size_t len, line_fn take, void *ctx, uint64_
 	return err;
 }
 
-static ssize_t read_piece(int fd, char *to, size_t len)
+static ssize_t read_piece(int fd, char *to, size_t len, uint64_t off)
 {
 	ssize_t n;
 
+	if (off > INT64_MAX)
+		return 0;
 	do {
-		n = read(fd, to, len);
+		n = pread(fd, to, len, (off_t)off);
 	} while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }
 
-static int split_file(int fd, uint64_t max_bytes, struct splitter *s, char *piece, size_t size)
+static int split_file(int fd, struct line_cursor *c, uint64_t end, struct splitter *s, char *piece)
 {
-	uint64_t total = 0;
-	size_t held = 0, used;
+	size_t held = 0, used, want;
 	ssize_t n;
 	int err;
 
-	while ((n = read_piece(fd, piece + held, size - held)) > 0) {
-		total += (uint64_t)n;
-		if (total > max_bytes)
-			return -EFBIG;
+	for (;;) {
+		want = PIECE_SIZE - held;
+		if (c->off + held >= end)
+			return 0;
+		if (want > end - c->off - held)
+			want = (size_t)(end - c->off - held);
+		n = read_piece(fd, piece + held, want, c->off + held);
+		if (n <= 0)
+			return (int)n;
 		held += (size_t)n;
 		err = split(s, piece, held, &used);
 		if (err)
 			return err;
 		held -= used;
-		memmove(piece, piece + used, held);
 		if (held > LINE_MAX_LEN) {
+			used += held;
 			held = 0;
 			s->is_skipping = true;
 		}
+		memmove(piece, piece + used, held);
+		c->off += used;
+		c->is_skipping = s->is_skipping;
 	}
-	return (int)n;
 }
 
-int lines_of_fd(int fd, uint64_t max_bytes, line_fn take, void *ctx, uint64_t *ret_too_long)
+int lines_from(int fd, struct line_cursor *cursor, uint64_t end, line_fn take, void *ctx)
 {
-	struct splitter s = { .take = take, .ctx = ctx };
-	size_t size = 2 * LINE_MAX_LEN;
-	char *piece = malloc(size);
+	struct splitter s = { .take = take, .ctx = ctx, .is_skipping = cursor->is_skipping };
+	char *piece = malloc(PIECE_SIZE);
 	int err;
 
 	if (!piece)
 		return -ENOMEM;
-	err = split_file(fd, max_bytes, &s, piece, size);
+	err = split_file(fd, cursor, end, &s, piece);
 	free(piece);
-	if (!err)
-		*ret_too_long = s.too_long;
+	cursor->too_long += s.too_long;
 	return err;
 }

@@ -2,12 +2,13 @@
 /*
  * Addresses in, names out. The one header of this folder that others include.
  *
- * Knows ELF, /proc/kallsyms and perf maps; knows nothing of BPF, profiles or agents. All
+ * Knows ELF, /proc/kallsyms, perf maps and jitdumps; knows nothing of BPF, profiles or agents. All
  * input is foreign (tenants control their files): every reader is bounded, and bad input
  * gives a reason, never a wrong name. Nothing here logs or maps a file. An object is for one thread
  * at a time; there is no other state, so that threads may load files side by side.
  *
- * Objects: sym_file (one ELF file), sym_kernel (kallsyms), sym_perfmap (a JIT's perf-PID.map).
+ * Objects: sym_file (one ELF file), sym_kernel (kallsyms), sym_jit (a process's
+ * JIT code: sym_perfmap and jitdumps).
  */
 #ifndef SYMBOLIZER_SYMBOLIZER_H
 #define SYMBOLIZER_SYMBOLIZER_H
@@ -28,6 +29,8 @@
 	X(SYM_NO_FILE, "file could not be opened") \
 	X(SYM_FILE_CHANGED, "file was changed or replaced") \
 	X(SYM_NO_JIT_MAP, "no perf map for JIT code") \
+	X(SYM_JIT_CHANGED, "JIT code or its map changed while it was sampled") \
+	X(SYM_JIT_UNREAD, "part of the JIT's map is over the bound, not read") \
 	X(SYM_NO_KALLSYMS, "kernel addresses are hidden (kptr_restrict)") \
 	X(SYM_NO_MEMORY, "over the memory bound") \
 	X(SYM_NO_BUDGET, "over the CPU budget: files are not read for now") \
@@ -144,21 +147,50 @@ int sym_kernel_build_id(const char *notes_path, char *ret_hex, size_t size);
 
 /* ---- JIT code ---- */
 
-struct sym_perfmap;
+/* The files in which one process describes its JIT code: a jitdump, a perf map. */
+struct sym_jit;
+
+int sym_jit_new(uint32_t ns_pid, uid_t uid, bool no_demangle, struct sym_jit **ret_jit);
+void sym_jit_free(struct sym_jit *jit);
 
 /*
- * Opens <proc_root>/<pid>/root/tmp/perf-<ns_pid>.map, where ns_pid is the process id inside the
- * target's innermost pid namespace, and reads it whole. pid may be the id of any live thread:
- * once the leader has exited, only /proc/TID/root of another one can be read. Only a regular
- * file owned by `uid` or root is read, no link is followed out of the target's root, at most
- * 64 MiB. Lines are "START SIZE name" in hex with or without 0x; bad lines are skipped and
- * counted; a later line wins over an earlier one that it overlaps; a last line without its end
- * is left for the next time. -ENOENT if there is none, -EPERM if it is not to be trusted,
- * -EFBIG if the file or what is kept of it is over 64 MiB, or another -errno. proc_root is
- * usually "/proc".
+ * Looks for the files and reads what is new in them. proc_fd: the process's directory in /proc,
+ * or that of any live thread of it, opened O_PATH or not; it is only borrowed. Files are those of
+ * the process's own root and pid namespace. from_ns: CLOCK_MONOTONIC; all later questions are
+ * about samples taken since then. Files that are gone leave what is known.
+ *  - jitdump: the file mapped as jit-<ns_pid>.dump; its header must have that pid;
+ *  - perf map: /tmp/perf-<ns_pid>.map.
+ * Cost: a look each, and what is new; about 0.1 us a line or record.
  */
-int sym_perfmap_load(const char *proc_root, uint32_t pid, uint32_t ns_pid, uid_t uid,
+void sym_jit_refresh(struct sym_jit *jit, int proc_fd, uint64_t from_ns);
+
+/* Changes with each refresh that may have changed an answer. */
+uint32_t sym_jit_version(const struct sym_jit *jit);
+size_t sym_jit_bytes(const struct sym_jit *jit);
+
+/*
+ * The code at `addr` when samples since from_ns (that of the last refresh) were taken: by the
+ * jitdump, else by the perf map. If it may have been other code in part of that time, the
+ * reason is SYM_JIT_CHANGED.
+ */
+enum sym_reason sym_jit_find(struct sym_jit *jit, uint64_t addr, struct sym_hit *ret_hit);
+
+/*
+ * One perf map. Only a regular file owned by `uid` or root is read, no link is followed out of
+ * the target's root. Lines are "START SIZE name" in hex with or without 0x; bad lines are
+ * skipped and counted; a later line wins over an earlier one that it overlaps; a last line
+ * without its end is left for the next time. Of a file over 64 MiB the last 64 MiB are read, and
+ * at most 64 MiB are kept: the oldest go. -ENOENT if there is none, -EPERM if it is not to be
+ * trusted, or another -errno.
+ */
+struct sym_perfmap;
+
+int sym_perfmap_load(int proc_fd, uint32_t ns_pid, uid_t uid, uint64_t from_ns, bool no_demangle,
 		     struct sym_perfmap **ret_map);
+
+/* Reads on: 1 if there was something new, 0, or -errno (what is known stays). */
+int sym_perfmap_refresh(struct sym_perfmap *map, int proc_fd, uint32_t ns_pid, uid_t uid,
+			uint64_t from_ns);
 
 /* The same from memory (tests, fuzzing). */
 int sym_perfmap_parse(const char *text, size_t len, struct sym_perfmap **ret_map);
@@ -166,10 +198,12 @@ void sym_perfmap_free(struct sym_perfmap *map);
 size_t sym_perfmap_bytes(const struct sym_perfmap *map);
 uint64_t sym_perfmap_bad_lines(const struct sym_perfmap *map);
 
-/* True if the file has changed (size or mtime) since it was read: load it again. */
-bool sym_perfmap_is_stale(const struct sym_perfmap *map);
+/* True if a look-up for samples from `from_ns` on may be answered otherwise later. */
+bool sym_perfmap_is_moving(const struct sym_perfmap *map, uint64_t from_ns);
 
-enum sym_reason sym_perfmap_find(struct sym_perfmap *map, uint64_t addr, struct sym_hit *ret_hit);
+/* from_ns as in sym_jit_refresh; UINT64_MAX: what lies there now. */
+enum sym_reason sym_perfmap_find(struct sym_perfmap *map, uint64_t addr, uint64_t from_ns,
+				 struct sym_hit *ret_hit);
 
 /* ---- names ---- */
 

@@ -178,13 +178,13 @@ static struct frame_value locate_vdso(struct resolver *r, const struct sonde_fra
 
 /* Named JIT code has a mapping of its own, so that this one is wholly named. */
 static struct frame_value locate_anon(struct resolver *r, const struct sonde_frame *frame,
-				      struct sym_perfmap *map)
+				      struct sym_jit *jit)
 {
 	struct frame_value value = { .reason = SYM_NO_JIT_MAP };
 	struct sym_hit hit;
 
-	if (map)
-		value.reason = sym_perfmap_find(map, frame->off, &hit);
+	if (jit)
+		value.reason = sym_jit_find(jit, frame->off, &hit);
 	if (value.reason == SYM_OK)
 		value.location = add_location(r, add_mapping(r, "[jit]", ""), frame->off, &hit);
 	else
@@ -262,13 +262,13 @@ static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint6
 		      struct known_process *process, struct sample_frames *frames)
 {
 	struct frame_key key = { .file = frame->file, .off = frame->off };
-	struct sym_perfmap *map = NULL;
+	struct sym_jit *jit = NULL;
 	struct frame_value *known, value;
 
 	if (frame->file == SONDE_FRAME_ANON) {
 		if (process) {
-			map = process_perf_map(&r->tasks, process_id, process, r->now);
-			key.process = process_id ^ process->perf_map_version;
+			jit = process_jit(&r->tasks, process_id, process, r->now, r->drain_from_ns);
+			key.process = process_id ^ (jit ? sym_jit_version(jit) : 0);
 		} else {
 			key.process = process_id;
 		}
@@ -283,7 +283,7 @@ static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint6
 	else if (frame->file == SONDE_FRAME_VDSO)
 		value = locate_vdso(r, frame);
 	else
-		value = locate_anon(r, frame, map);
+		value = locate_anon(r, frame, jit);
 	push(r, value, frames);
 	if (value.location && is_final(r, frame, value.reason) &&
 	    map_add(&r->frame_locations, &key, &known) == 1)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/resolve/resolve_private.h"
+#include "base/clock.h"
 
 /* Bounds; the kernel side knows half as many stacks. KEEP in drains. */
 enum {
@@ -33,9 +34,10 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	r->now = 1;
 	known_init(&r->user_stacks, MAX_STACKS, KEEP_STACKS, free);
 	known_init(&r->kernel_stacks, MAX_STACKS, KEEP_STACKS, free);
-	task_tables_init(&r->tasks, options->proc_root);
+	task_tables_init(&r->tasks, options->proc_root, options->no_demangle);
 	r->tasks.filter = options->filter;
 	err = file_table_init(&r->files, options->proc_root, options->symbol_bytes, &files);
+	r->drain_began_ns = clock_monotonic();
 	map_init(&r->frame_locations, sizeof(struct frame_key), sizeof(struct frame_value),
 		 MAX_FRAME_LOCATIONS);
 	map_init(&r->unnamed_mappings, sizeof(uint32_t), 0, MAX_MAPPINGS);
@@ -329,6 +331,14 @@ void resolver_set_reading(struct resolver *r, bool read_files)
 void resolver_drop_symbols(struct resolver *r)
 {
 	file_table_drop(&r->files, &r->forget[RESOLVER_FILE]);
+}
+
+void resolver_drain(struct resolver *r)
+{
+	/* Those that wait are of earlier drains. */
+	if (!resolver_is_waiting(r))
+		r->drain_from_ns = r->drain_began_ns;
+	r->drain_began_ns = clock_monotonic();
 }
 
 void resolver_tick(struct resolver *r)

@@ -111,6 +111,12 @@ void resolver_set_reading(struct resolver *r, bool read_files);
 /* Frees all symbol tables; files that are still in use are read again at their next sample. */
 void resolver_drop_symbols(struct resolver *r);
 
+/*
+ * A drain begins: the samples that will be counted were taken since the last one began. (JIT code
+ * may change; its names are those of that time.)
+ */
+void resolver_drain(struct resolver *r);
+
 /* A drain is over: what was not used for some drains is to be forgotten. */
 void resolver_tick(struct resolver *r);
 

@@ -23,7 +23,7 @@ struct kernel_stack {
 struct frame_key {
 	uint64_t file; /* file id or tag; KERNEL_FRAME for kernel addresses */
 	uint64_t off;
-	uint64_t process; /* id and map version, for what means something in one process only */
+	uint64_t process; /* id and JIT version, for what means something in one process only */
 };
 
 struct frame_value {
@@ -41,6 +41,8 @@ struct resolver {
 	uint32_t kernel_loaded; /* drain of the last reading of kallsyms */
 	char kernel_build_id[64];
 	uint32_t now; /* number of the present drain, from 1 */
+	uint64_t drain_from_ns; /* no sample of this drain is older; monotonic */
+	uint64_t drain_began_ns;
 
 	struct profile *profile;
 	uint32_t profile_number;

@@ -3,10 +3,13 @@
 #include "agent/resolve/tasks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/proc.h"
 #include "base/text.h"
@@ -20,7 +23,7 @@ static void process_free(void *object)
 
 	if (!process)
 		return;
-	sym_perfmap_free(process->perf_map);
+	sym_jit_free(process->jit);
 	free(process->comm);
 	free(process);
 }
@@ -38,9 +41,9 @@ static void cgroup_free(void *object)
 	free(cgroup);
 }
 
-void task_tables_init(struct task_tables *t, const char *proc_root)
+void task_tables_init(struct task_tables *t, const char *proc_root, bool no_demangle)
 {
-	*t = (struct task_tables){ .proc_root = proc_root };
+	*t = (struct task_tables){ .proc_root = proc_root, .no_demangle = no_demangle };
 	known_init(&t->processes, MAX_FACTS, KEEP, process_free);
 	known_init(&t->threads, MAX_FACTS, KEEP, free);
 	known_init(&t->cgroups, MAX_FACTS, KEEP, cgroup_free);
@@ -87,7 +90,7 @@ static int put_process(struct task_tables *t, const struct event *event, uint32_
 	struct known_process *process;
 
 	if (known_renew(&t->processes, event->id, now))
-		return 0; /* a repeat would only lose the perf map */
+		return 0; /* a repeat would only lose the JIT names */
 	process = calloc(1, sizeof(*process));
 	if (!process)
 		return -ENOMEM;
@@ -202,34 +205,41 @@ static bool is_current(struct task_tables *t, uint64_t id, const struct known_pr
 	       ticks == process->start_ticks;
 }
 
-/* By the process, else by the thread that was sampled: a leader may have exited. */
-static int load_perf_map(struct task_tables *t, const struct known_process *process,
-			 struct sym_perfmap **ret_map)
+/*
+ * The directory in /proc of the process, or, if its leader has exited, of the thread that was
+ * sampled. An open one never becomes that of another process.
+ */
+static int open_proc(const struct task_tables *t, const struct known_process *process)
 {
-	int err = sym_perfmap_load(t->proc_root, process->tgid, process->ns_tgid, process->euid,
-				   ret_map);
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
 
-	if (err && process->tid != process->tgid)
-		err = sym_perfmap_load(t->proc_root, process->tid, process->ns_tgid, process->euid,
-				       ret_map);
-	return err;
+	snprintf(path, sizeof(path), "%s/%u", t->proc_root, process->tgid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstatat(fd, "root", &st, 0) == 0 || process->tid == process->tgid)
+		return fd;
+	close(fd);
+	snprintf(path, sizeof(path), "%s/%u", t->proc_root, process->tid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-struct sym_perfmap *process_perf_map(struct task_tables *t, uint64_t id,
-				     struct known_process *process, uint32_t now)
+struct sym_jit *process_jit(struct task_tables *t, uint64_t id, struct known_process *process,
+			    uint32_t now, uint64_t from_ns)
 {
-	struct sym_perfmap *map;
+	int fd;
 
-	if (process->perf_map_looked == now)
-		return process->perf_map;
-	process->perf_map_looked = now;
-	if (process->perf_map && !sym_perfmap_is_stale(process->perf_map))
-		return process->perf_map;
-	/* Of a process that has gone the old map stays: its names are still right. */
-	if (!is_current(t, id, process) || load_perf_map(t, process, &map))
-		return process->perf_map;
-	sym_perfmap_free(process->perf_map);
-	process->perf_map = map;
-	process->perf_map_version++;
-	return map;
+	if (process->jit_looked == now)
+		return process->jit;
+	process->jit_looked = now;
+	if (!process->jit &&
+	    sym_jit_new(process->ns_tgid, process->euid, t->no_demangle, &process->jit))
+		return NULL;
+	fd = open_proc(t, process);
+	/* Of a process that has gone the old names stay: they are still right. */
+	if (fd >= 0 && is_current(t, id, process))
+		sym_jit_refresh(process->jit, fd, from_ns);
+	if (fd >= 0)
+		close(fd);
+	return process->jit;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes, thread names and cgroups that counts refer to, the perf maps of processes, and which
+ * Processes, thread names and cgroups that counts refer to, the JIT code of processes, and which
  * cgroups are wanted.
  */
 #ifndef AGENT_RESOLVE_TASKS_H
@@ -17,9 +17,8 @@ struct known_process {
 	uint32_t tgid, tid, ns_tgid, euid;
 	uint64_t start_ticks;
 	char *comm; /* clean text */
-	struct sym_perfmap *perf_map;
-	uint32_t perf_map_looked; /* drain of the last look; 0: never */
-	uint32_t perf_map_version;
+	struct sym_jit *jit;
+	uint32_t jit_looked; /* drain of the last look; 0: never */
 };
 
 /* All clean text. Of the two hierarchies of a hybrid host, the one that tells more. */
@@ -37,20 +36,21 @@ struct task_tables {
 	struct forget_list refused; /* cgroups to be refused by the kernel side too */
 	struct map current; /* tgid -> id of the process record that came last: the newest exec */
 	const char *proc_root;
+	bool no_demangle;
 };
 
-void task_tables_init(struct task_tables *t, const char *proc_root);
+void task_tables_init(struct task_tables *t, const char *proc_root, bool no_demangle);
 void task_tables_fini(struct task_tables *t);
 
 /* Takes in a process, thread name or cgroup event: 0 or -errno when it finds no room. */
 int task_tables_event(struct task_tables *t, const struct event *event, uint32_t now);
 
 /*
- * The process's perf map, looked for at most once a drain, read again when it has grown.
- * NULL if there is none. perf_map_version changes with each reading. It is never that of
- * another process: not after PID reuse, nor after an exec that has been seen.
+ * The process's JIT code, NULL if out of memory. Its files are looked at once a drain, at most.
+ * They are never those of another process: not after PID reuse, nor after an exec that has been
+ * seen. from_ns: no sample of this drain was taken earlier (CLOCK_MONOTONIC).
  */
-struct sym_perfmap *process_perf_map(struct task_tables *t, uint64_t id,
-				     struct known_process *process, uint32_t now);
+struct sym_jit *process_jit(struct task_tables *t, uint64_t id, struct known_process *process,
+			    uint32_t now, uint64_t from_ns);
 
 #endif

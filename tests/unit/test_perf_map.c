@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "symbolizer/symbolizer.h"
 
 static struct sym_perfmap *parse(const char *text)
@@ -21,7 +22,7 @@ static const char *name_at(struct sym_perfmap *map, uint64_t addr)
 {
 	struct sym_hit hit;
 
-	return sym_perfmap_find(map, addr, &hit) == SYM_OK ? hit.name : "-";
+	return sym_perfmap_find(map, addr, UINT64_MAX, &hit) == SYM_OK ? hit.name : "-";
 }
 
 static void lines_of_all_writers(void **state)
@@ -40,12 +41,11 @@ static void lines_of_all_writers(void **state)
 	assert_string_equal(name_at(map, 0x7f0000002008), "java.lang.String;;hash(I)");
 	assert_string_equal(name_at(map, 0x309f), "py::f:/x.py");
 	assert_string_equal(name_at(map, 0x4000), "indented");
-	assert_int_equal(sym_perfmap_find(map, 0x5004, &hit), SYM_OK);
+	assert_int_equal(sym_perfmap_find(map, 0x5004, UINT64_MAX, &hit), SYM_OK);
 	assert_string_equal(hit.name, "foo::bar()");
 	assert_string_equal(hit.raw_name, "_ZN3foo3barEv");
 	assert_int_equal(hit.start, 0x5000);
 	assert_true(sym_perfmap_bytes(map) > 100);
-	assert_false(sym_perfmap_is_stale(map));
 	sym_perfmap_free(map);
 }
 
@@ -138,9 +138,36 @@ static void write_map(const char *text)
 	lab_text("proc/77/root/tmp/perf-5.map", text);
 }
 
+static int open_proc(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static int load_at(const char *proc, uint32_t ns_pid, uid_t uid, struct sym_perfmap **ret_map)
+{
+	int fd = open_proc(proc), err;
+
+	err = sym_perfmap_load(fd, ns_pid, uid, 1, false, ret_map);
+	close(fd);
+	return err;
+}
+
 static int load(uid_t uid, struct sym_perfmap **ret_map)
 {
-	return sym_perfmap_load("proc", 77, 5, uid, ret_map);
+	return load_at("proc/77", 5, uid, ret_map);
+}
+
+/* Reads on, with samples since from_ns. */
+static int refresh(struct sym_perfmap *map, uint64_t from_ns)
+{
+	int fd = open_proc("proc/77"), err;
+
+	err = sym_perfmap_refresh(map, fd, 5, getuid(), from_ns);
+	close(fd);
+	return err;
 }
 
 static void loads_from_the_target_root(void **state)
@@ -149,31 +176,129 @@ static void loads_from_the_target_root(void **state)
 
 	make_process();
 	assert_int_equal(load(getuid(), &map), -ENOENT);
-	assert_int_equal(sym_perfmap_load("proc", 78, 5, 0, &map), -ENOENT);
+	lab_run("mkdir proc/78");
+	assert_int_equal(load_at("proc/78", 5, 0, &map), -ENOENT);
 	write_map("1000 10 name\n");
 	assert_int_equal(load(getuid(), &map), 0);
 	assert_string_equal(name_at(map, 0x1001), "name");
 	sym_perfmap_free(map);
 }
 
-static void staleness(void **state)
+/* The file's time stamp, as seconds ago: what a reading knows of when lines were written. */
+static void set_age(long seconds)
 {
-	struct timespec old[2] = { { .tv_sec = 1000000 }, { .tv_sec = 1000000 } };
+	struct timespec t[2];
+
+	clock_gettime(CLOCK_REALTIME, &t[0]);
+	t[0].tv_sec -= seconds;
+	t[1] = t[0];
+	assert_int_equal(utimensat(AT_FDCWD, "proc/77/root/tmp/perf-5.map", t, 0), 0);
+}
+
+static uint64_t seconds_ago(uint64_t seconds)
+{
+	return clock_monotonic() - seconds * NSEC_PER_SEC;
+}
+
+static enum sym_reason reason_at(struct sym_perfmap *map, uint64_t addr, uint64_t from_ns)
+{
+	struct sym_hit hit;
+
+	return sym_perfmap_find(map, addr, from_ns, &hit);
+}
+
+static void growing_file_is_read_on(void **state)
+{
 	struct sym_perfmap *map;
 
 	make_process();
-	write_map("1000 10 a\n");
+	write_map("1000 10 a\nbad\n2000 10 half");
+	set_age(100);
 	assert_int_equal(load(getuid(), &map), 0);
-	assert_false(sym_perfmap_is_stale(map));
-	write_map("1000 10 a\n2000 10 b\n");
-	assert_true(sym_perfmap_is_stale(map));
-	sym_perfmap_free(map);
-	assert_int_equal(load(getuid(), &map), 0);
-	assert_int_equal(utimensat(AT_FDCWD, "proc/77/root/tmp/perf-5.map", old, 0), 0);
-	assert_true(sym_perfmap_is_stale(map));
+	assert_string_equal(name_at(map, 0x1000), "a");
+	assert_string_equal(name_at(map, 0x2000), "-");
+	assert_int_equal(sym_perfmap_bad_lines(map), 1);
+	assert_int_equal(refresh(map, seconds_ago(50)), 0);
+	lab_run("printf '_done\n3000 10 b\n' >>proc/77/root/tmp/perf-5.map");
+	assert_int_equal(refresh(map, seconds_ago(50)), 1);
+	assert_string_equal(name_at(map, 0x1000), "a");
+	assert_string_equal(name_at(map, 0x2000), "half_done");
+	assert_string_equal(name_at(map, 0x3000), "b");
+	assert_int_equal(sym_perfmap_bad_lines(map), 1);
 	/* The process is gone: what was read is the best there is. */
-	lab_run("rm -rf proc");
-	assert_false(sym_perfmap_is_stale(map));
+	lab_run("rm -rf proc && mkdir -p proc/77");
+	assert_int_equal(refresh(map, seconds_ago(50)), -ENOENT);
+	assert_string_equal(name_at(map, 0x3000), "b");
+	sym_perfmap_free(map);
+}
+
+/* Who was there when a sample was taken nobody knows; later it is the newer one. */
+static void reused_address_has_no_name_meanwhile(void **state)
+{
+	struct sym_perfmap *map;
+
+	make_process();
+	write_map("1000 10 old\n2000 10 same\n");
+	set_age(100);
+	assert_int_equal(load(getuid(), &map), 0);
+	lab_run("printf '1008 10 new\n2000 10 same\n3000 10 x\n3000 10 y\n' "
+		">>proc/77/root/tmp/perf-5.map");
+	set_age(20);
+	assert_int_equal(refresh(map, seconds_ago(50)), 1);
+	assert_true(sym_perfmap_is_moving(map, seconds_ago(50)));
+	assert_int_equal(reason_at(map, 0x1008, seconds_ago(50)), SYM_JIT_CHANGED);
+	assert_int_equal(reason_at(map, 0x1007, seconds_ago(50)), SYM_OK);
+	assert_int_equal(reason_at(map, 0x1017, seconds_ago(50)), SYM_OK);
+	assert_int_equal(reason_at(map, 0x2000, seconds_ago(50)), SYM_OK);
+	assert_int_equal(reason_at(map, 0x3000, seconds_ago(50)), SYM_JIT_CHANGED);
+	assert_false(sym_perfmap_is_moving(map, seconds_ago(10)));
+	assert_int_equal(reason_at(map, 0x1008, seconds_ago(10)), SYM_OK);
+	assert_string_equal(name_at(map, 0x1008), "new");
+	assert_string_equal(name_at(map, 0x3000), "y");
+	sym_perfmap_free(map);
+}
+
+/* As jcmd does it: the same file, from its head. */
+static void rewritten_file_replaces_all(void **state)
+{
+	struct sym_perfmap *map;
+
+	make_process();
+	write_map("1000 10 gone\n2000 10 stays\n3000 10 before\n");
+	set_age(100);
+	assert_int_equal(load(getuid(), &map), 0);
+	write_map("3000 10 after!\n2000 10 stays\n4000 10 fresh\n5000 10 fresh2\n");
+	set_age(20);
+	assert_int_equal(refresh(map, seconds_ago(50)), 1);
+	assert_int_equal(reason_at(map, 0x1000, seconds_ago(50)), SYM_JIT_CHANGED);
+	assert_int_equal(reason_at(map, 0x2000, seconds_ago(50)), SYM_OK);
+	assert_int_equal(reason_at(map, 0x3000, seconds_ago(50)), SYM_JIT_CHANGED);
+	assert_int_equal(reason_at(map, 0x4000, seconds_ago(50)), SYM_OK);
+	assert_int_equal(reason_at(map, 0x1000, seconds_ago(10)), SYM_NOT_COVERED);
+	assert_string_equal(name_at(map, 0x3000), "after!");
+	/* Emptied: nothing is left to say. */
+	write_map("");
+	set_age(5);
+	assert_int_equal(refresh(map, seconds_ago(10)), 1);
+	assert_int_equal(reason_at(map, 0x2000, seconds_ago(10)), SYM_JIT_CHANGED);
+	assert_int_equal(reason_at(map, 0x2000, seconds_ago(1)), SYM_NOT_COVERED);
+	sym_perfmap_free(map);
+}
+
+/* Another file of the same length and time stamp is another file. */
+static void replaced_file_is_read_anew(void **state)
+{
+	struct sym_perfmap *map;
+
+	make_process();
+	write_map("1000 10 one\n");
+	set_age(100);
+	assert_int_equal(load(getuid(), &map), 0);
+	lab_run("mv proc/77/root/tmp/perf-5.map proc/77/root/tmp/other");
+	write_map("1000 10 two\n");
+	set_age(100);
+	assert_int_equal(refresh(map, seconds_ago(50)), 1);
+	assert_string_equal(name_at(map, 0x1000), "two");
 	sym_perfmap_free(map);
 }
 
@@ -242,9 +367,15 @@ static void size_is_bounded(void **state)
 	struct sym_perfmap *map = NULL;
 
 	make_process();
+	/* 10 GB of nothing, then a line: the end is read, and what it does not tell has a reason. */
 	write_map("1000 10 a\n");
-	assert_int_equal(truncate("proc/77/root/tmp/perf-5.map", 65LL << 20), 0);
-	assert_int_equal(load(getuid(), &map), -EFBIG);
+	assert_int_equal(truncate("proc/77/root/tmp/perf-5.map", 10LL << 30), 0);
+	lab_run("printf '\n2000 10 b\n' >>proc/77/root/tmp/perf-5.map");
+	assert_int_equal(load(getuid(), &map), 0);
+	assert_string_equal(name_at(map, 0x2000), "b");
+	assert_int_equal(reason_at(map, 0x1000, UINT64_MAX), SYM_JIT_UNREAD);
+	assert_true(sym_perfmap_bytes(map) < 4096);
+	sym_perfmap_free(map);
 	/* Ten megabytes without an end of line, then a good one. */
 	write_map("1000 10 a\n");
 	assert_int_equal(truncate("proc/77/root/tmp/perf-5.map", 10 << 20), 0);
@@ -277,6 +408,7 @@ static void long_files_are_read_in_pieces(void **state)
 static void inside_namespaces(void **state)
 {
 	struct sym_perfmap *map = NULL;
+	char path[32];
 	int ready[2];
 	pid_t pid;
 	char byte;
@@ -299,9 +431,10 @@ static void inside_namespaces(void **state)
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
-	assert_int_equal(sym_perfmap_load("/proc", (uint32_t)pid, 1, 0, &map), 0);
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	assert_int_equal(load_at(path, 1, 0, &map), 0);
 	assert_string_equal(name_at(map, 0x1000), "in_container");
-	assert_int_equal(sym_perfmap_load("/proc", (uint32_t)getpid(), 1, 0, &map), -ENOENT);
+	assert_int_equal(load_at("/proc/self", 1, 0, &map), -ENOENT);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	sym_perfmap_free(map);
@@ -316,7 +449,10 @@ int main(void)
 		cmocka_unit_test(later_line_wins),
 		cmocka_unit_test(strange_bytes),
 		cmocka_unit_test(loads_from_the_target_root),
-		cmocka_unit_test(staleness),
+		cmocka_unit_test(growing_file_is_read_on),
+		cmocka_unit_test(reused_address_has_no_name_meanwhile),
+		cmocka_unit_test(rewritten_file_replaces_all),
+		cmocka_unit_test(replaced_file_is_read_anew),
 		cmocka_unit_test(owner_must_fit),
 		cmocka_unit_test(only_regular_files),
 		cmocka_unit_test(links_stay_in_the_root),

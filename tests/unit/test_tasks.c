@@ -69,7 +69,7 @@ static int setup(void **state)
 	strcpy(root + sizeof(root) - 7, "XXXXXX");
 	if (!mkdtemp(root))
 		return -1;
-	task_tables_init(&tables, root);
+	task_tables_init(&tables, root, false);
 	return 0;
 }
 
@@ -103,13 +103,27 @@ static struct known_process *process(uint64_t id, uint32_t now)
 	return p;
 }
 
-static void check_name(struct sym_perfmap *map, const char *want)
+static struct sym_jit *jit(uint64_t id, uint32_t now)
+{
+	struct sym_jit *j = process_jit(&tables, id, process(id, now), now, UINT64_MAX - 1);
+
+	assert_non_null(j);
+	return j;
+}
+
+static void check_name(struct sym_jit *j, const char *want)
 {
 	struct sym_hit hit;
 
-	assert_non_null(map);
-	assert_int_equal(sym_perfmap_find(map, ADDR, &hit), SYM_OK);
+	assert_int_equal(sym_jit_find(j, ADDR, &hit), SYM_OK);
 	assert_string_equal(hit.name, want);
+}
+
+static void check_unnamed(struct sym_jit *j)
+{
+	struct sym_hit hit;
+
+	assert_int_equal(sym_jit_find(j, ADDR, &hit), SYM_NO_JIT_MAP);
 }
 
 static void test_process(void **state)
@@ -250,18 +264,20 @@ static void test_filter(void **state)
 
 static void test_perf_map(void **state)
 {
+	uint32_t version;
+
 	put_process(ID, "jit", 1);
 	write_stat(TGID, TICKS);
-	assert_null(process_perf_map(&tables, ID, process(ID, 1), 1));
+	check_unnamed(jit(ID, 1));
 	write_map(TGID, "1000 20 first\n");
-	assert_null(process_perf_map(&tables, ID, process(ID, 1), 1)); /* once a drain */
-	check_name(process_perf_map(&tables, ID, process(ID, 2), 2), "first");
-	assert_int_equal(process(ID, 2)->perf_map_version, 1);
-	check_name(process_perf_map(&tables, ID, process(ID, 3), 3), "first");
-	assert_int_equal(process(ID, 3)->perf_map_version, 1);
+	check_unnamed(jit(ID, 1)); /* once a drain */
+	check_name(jit(ID, 2), "first");
+	version = sym_jit_version(jit(ID, 2));
+	check_name(jit(ID, 3), "first");
+	assert_int_equal(sym_jit_version(jit(ID, 3)), version);
 	write_map(TGID, "1000 20 first\n1000 20 second\n");
-	check_name(process_perf_map(&tables, ID, process(ID, 4), 4), "second");
-	assert_int_equal(process(ID, 4)->perf_map_version, 2);
+	check_name(jit(ID, 4), "second");
+	assert_int_not_equal(sym_jit_version(jit(ID, 4)), version);
 }
 
 static void test_leader_has_exited(void **state)
@@ -269,7 +285,7 @@ static void test_leader_has_exited(void **state)
 	put_process(ID, "jit", 1);
 	write_stat(TGID, TICKS);
 	write_map(TID, "1000 20 by_thread\n");
-	check_name(process_perf_map(&tables, ID, process(ID, 1), 1), "by_thread");
+	check_name(jit(ID, 1), "by_thread");
 }
 
 /* The map of a process that has gone stays, that of its successor is not taken. */
@@ -278,10 +294,10 @@ static void test_pid_used_again(void **state)
 	put_process(ID, "jit", 1);
 	write_stat(TGID, TICKS);
 	write_map(TGID, "1000 20 mine\n");
-	check_name(process_perf_map(&tables, ID, process(ID, 1), 1), "mine");
+	check_name(jit(ID, 1), "mine");
 	write_stat(TGID, TICKS + 1);
 	write_map(TGID, "1000 20 of_another_process\n");
-	check_name(process_perf_map(&tables, ID, process(ID, 2), 2), "mine");
+	check_name(jit(ID, 2), "mine");
 }
 
 static void test_pid_used_again_before_the_first_look(void **state)
@@ -289,7 +305,7 @@ static void test_pid_used_again_before_the_first_look(void **state)
 	put_process(ID, "jit", 1);
 	write_stat(TGID, TICKS + 1);
 	write_map(TGID, "1000 20 of_another_process\n");
-	assert_null(process_perf_map(&tables, ID, process(ID, 1), 1));
+	check_unnamed(jit(ID, 1));
 }
 
 /* Same pid, same start: only that a newer record is there tells. */
@@ -298,11 +314,11 @@ static void test_after_exec(void **state)
 	put_process(ID, "before", 1);
 	write_stat(TGID, TICKS);
 	write_map(TGID, "1000 20 before\n");
-	check_name(process_perf_map(&tables, ID, process(ID, 1), 1), "before");
+	check_name(jit(ID, 1), "before");
 	put_process(ID_AFTER_EXEC, "after", 2);
 	write_map(TGID, "1000 20 after_exec\n");
-	check_name(process_perf_map(&tables, ID, process(ID, 2), 2), "before");
-	check_name(process_perf_map(&tables, ID_AFTER_EXEC, process(ID_AFTER_EXEC, 2), 2),
+	check_name(jit(ID, 2), "before");
+	check_name(jit(ID_AFTER_EXEC, 2),
 		   "after_exec");
 }
 
@@ -315,7 +331,7 @@ static void test_record_sent_again(void **state)
 	put_process(ID, "jit", now);
 	write_stat(TGID, TICKS);
 	write_map(TGID, "1000 20 f\n");
-	check_name(process_perf_map(&tables, ID, process(ID, now), now), "f");
+	check_name(jit(ID, now), "f");
 	while (list.count == 0 && now < 100)
 		known_expire(&tables.processes, ++now, &list);
 	assert_int_equal(list.count, 1);
@@ -323,7 +339,7 @@ static void test_record_sent_again(void **state)
 	known_expire(&tables.processes, now + 1, &list);
 	known_expire(&tables.processes, now + 2, &list);
 	known_expire(&tables.processes, now + 3, &list);
-	assert_non_null(process(ID, now + 3)->perf_map);
+	assert_non_null(process(ID, now + 3)->jit);
 	free(list.ids);
 }
 
