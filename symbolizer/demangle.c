@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "symbolizer/demangle_guard.h"
+#include "symbolizer/jvm_name.h"
 #include "symbolizer/symbolizer.h"
 
 enum {
@@ -158,6 +159,21 @@ const char *sym_readable_name(struct sym_readable *readable, const char *raw, bo
 	if (!reserve(readable, len + 1))
 		return raw;
 	memcpy(readable->text, demangled, len + 1);
+	return readable->text;
+}
+
+const char *sym_readable_jit_name(struct sym_readable *readable, const char *raw, bool no_demangle)
+{
+	char name[OUTPUT_MAX + 1];
+	size_t len;
+
+	if (no_demangle || (!jvm_name(raw, name, sizeof(name)) &&
+			    !sym_demangle(raw, name, sizeof(name))))
+		return raw;
+	len = strlen(name);
+	if (!reserve(readable, len + 1))
+		return raw;
+	memcpy(readable->text, name, len + 1);
 	return readable->text;
 }
 

@@ -18,6 +18,13 @@ struct sym_readable {
  */
 const char *sym_readable_name(struct sym_readable *readable, const char *raw, bool no_demangle);
 
+/*
+ * The same for JIT code: also names of the Java VM; an '@' is part of the name (paths of JavaScript
+ * modules hold some).
+ */
+const char *sym_readable_jit_name(struct sym_readable *readable, const char *raw,
+				  bool no_demangle);
+
 void sym_readable_fini(struct sym_readable *readable);
 
 #endif

@@ -385,7 +385,7 @@ enum sym_reason jitdump_find(struct jitdump *dump, uint64_t addr, uint64_t from_
 	if (reason != SYM_OK)
 		return reason;
 	*ret_hit = (struct sym_hit){
-		.name = sym_readable_name(&dump->readable, found.name, dump->no_demangle),
+		.name = sym_readable_jit_name(&dump->readable, found.name, dump->no_demangle),
 		.raw_name = found.name,
 		.start = found.start,
 	};

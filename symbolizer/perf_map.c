@@ -303,7 +303,7 @@ enum sym_reason sym_perfmap_find(struct sym_perfmap *map, uint64_t addr, uint64_
 	if (reason != SYM_OK)
 		return reason;
 	*ret_hit = (struct sym_hit){
-		.name = sym_readable_name(&map->readable, found.name, map->no_demangle),
+		.name = sym_readable_jit_name(&map->readable, found.name, map->no_demangle),
 		.raw_name = found.name,
 		.start = found.start,
 	};

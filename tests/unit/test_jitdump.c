@@ -109,8 +109,8 @@ static void loads(void **state)
 	put64(0);
 	put_load(1200, 0x2000, 0x20, "_ZN3foo3barEv");
 	dump = parse(5000);
-	assert_string_equal(name_at(dump, 0x1000, 5000), "LFoo;.bar(I)V");
-	assert_string_equal(name_at(dump, 0x101f, 5000), "LFoo;.bar(I)V");
+	assert_string_equal(name_at(dump, 0x1000, 5000), "Foo.bar(int)");
+	assert_string_equal(name_at(dump, 0x101f, 5000), "Foo.bar(int)");
 	assert_string_equal(name_at(dump, 0x1020, 5000), "-");
 	assert_string_equal(name_at(dump, 0x2000, 5000), "foo::bar()");
 	assert_int_equal(jitdump_bad_records(dump), 0);

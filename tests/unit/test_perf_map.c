@@ -31,7 +31,8 @@ static void lines_of_all_writers(void **state)
 					"0x00007f0000002000 0x00000010 java.lang.String;;hash(I)\n"
 					"0X3000 0XA0 py::f:/x.py\r\n"
 					"4000 10   indented\n"
-					"5000 10 _ZN3foo3barEv\n");
+					"5000 10 _ZN3foo3barEv\n"
+					"6000 10 JS:*f /node_modules/@scope/x.js:1:2\n");
 	struct sym_hit hit;
 
 	assert_int_equal(sym_perfmap_bad_lines(map), 0);
@@ -45,6 +46,7 @@ static void lines_of_all_writers(void **state)
 	assert_string_equal(hit.name, "foo::bar()");
 	assert_string_equal(hit.raw_name, "_ZN3foo3barEv");
 	assert_int_equal(hit.start, 0x5000);
+	assert_string_equal(name_at(map, 0x6000), "JS:*f /node_modules/@scope/x.js:1:2");
 	assert_true(sym_perfmap_bytes(map) > 100);
 	sym_perfmap_free(map);
 }
