@@ -2,87 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers: overlay root, own mount and PID namespaces, cgroups; JIT maps inside (S-12, S-14)."""
 
-import glob
-import json
 import os
-import shutil
-import subprocess
 
 import lab
+from containers import Container, in_namespaces
 from tap import check, equal, note, run, skip, test
 
 scratch = lab.Scratch()
 HZ = 997
 HOT = ("hot_60", "hot_30", "hot_10")
-
-
-def only_child(pid):
-    """The process id, in our namespace, of the one child of `pid`."""
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        children = f.read().split()
-    equal(len(children), 1, f"children of {pid}")
-    return int(children[0])
-
-
-class Container:
-    """
-    A runc container on an overlay mount: `lower` files in the read-only layer, busybox beside.
-    Runs argv; the workload inside has pid 1.
-    """
-
-    def __init__(self, name, lower, argv, in_upper=()):
-        self.runc, self.dir = lab.need("runc"), lab.Scratch()
-        self.name = name + "-" + os.path.basename(self.dir.name)
-        self.id = (os.urandom(32).hex())
-        for d in ("lower/bin", "lower/proc", "lower/tmp", "lower/dev", "upper/bin", "work", "root",
-                  "state"):
-            os.makedirs(self.dir.path(d))
-        shutil.copy(lab.need("busybox"), self.dir.path("lower/bin/busybox"))
-        for path in lower:
-            shutil.copy(path, self.dir.path("lower/bin"))
-        for path in in_upper:
-            shutil.copy(path, self.dir.path("upper/bin"))
-        mounted = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", ",".join(
-            f"{k}dir={self.dir.path(k)}" for k in ("lower", "upper", "work")),
-            self.dir.path("root")], stderr=subprocess.PIPE, text=True, check=False)
-        if mounted.returncode:
-            skip(f"no overlay mount here: {mounted.stderr.strip()}")
-        self._write_config(argv)
-
-    def _write_config(self, argv):
-        bundle = self.dir.name
-        subprocess.run([self.runc, "spec", "-b", bundle], check=True)
-        with open(self.dir.path("config.json"), encoding="utf-8") as f:
-            config = json.load(f)
-        config["process"].update(terminal=False, args=argv)
-        config["root"] = {"path": self.dir.path("root"), "readonly": False}
-        config["linux"]["cgroupsPath"] = f"/sonde-live/{self.id}"
-        with open(self.dir.path("config.json"), "w", encoding="utf-8") as f:
-            json.dump(config, f)
-
-    def run(self):
-        """The workload; its runc stays in the foreground, as its parent."""
-        w = lab.Workload(self.runc, "--root", self.dir.path("state"), "run", "-b", self.dir.name,
-                         self.name, stdin=subprocess.DEVNULL)
-        state = json.loads(subprocess.run(
-            [self.runc, "--root", self.dir.path("state"), "state", self.name],
-            stdout=subprocess.PIPE, check=True).stdout)
-        w.pid = state["pid"]
-        return w
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        subprocess.run([self.runc, "--root", self.dir.path("state"), "delete", "-f", self.name],
-                       stderr=subprocess.DEVNULL, check=False)
-        subprocess.run(["umount", self.dir.path("root")], check=False)
-        parents = "/sys/fs/cgroup/sonde-live", "/sys/fs/cgroup/*/sonde-live"
-        for where in glob.glob(parents[0]) + glob.glob(parents[1]):
-            try:
-                os.rmdir(where)
-            except OSError:  # another run has a container there
-                pass
 
 
 def check_container(r, c, truth, comm):
@@ -149,17 +77,6 @@ def by_cgroup():
         equal({s.labels.get(lab.LABEL_COMM) for s in one.profile.samples}, {"split-static"},
               "commands in the cgroup")
         check(one.count(one.profile.samples) > 50, "too few samples")
-
-
-def in_namespaces(script):
-    """
-    A shell script in new PID and mount namespaces, with a tmpfs of its own on /tmp; in the
-    workloads' directory (by its descriptor, as it may itself be under /tmp).
-    """
-    w = lab.Workload("unshare", "--pid", "--mount", "--fork", "sh", "-c",
-                     "mount -t tmpfs none /tmp && " + script, cwd=lab.WORKLOADS)
-    w.pid = only_child(w.process.pid)
-    return w
 
 
 @test("JIT code with a perf map inside PID and mount namespaces (S-12)")
