@@ -36,6 +36,7 @@ enum {
 struct sym_kernel {
 	struct sym_table symbols;
 	struct sym_readable *readable;
+	bool no_demangle;
 };
 
 struct parser {
@@ -81,10 +82,40 @@ static bool parse_line(const char *p, size_t len, struct line *ret)
 	return ret->name_len > 0 && ret->name_len <= KERNEL_NAME_MAX;
 }
 
-static uint8_t rank_of(char type)
+static bool ends_in(const char *name, size_t len, const char *tail)
 {
+	size_t n = strlen(tail);
+
+	return len >= n && memcmp(name + len - n, tail, n) == 0;
+}
+
+/*
+ * The linker script's names for the borders of sections: a function that begins there has a
+ * better one. perf shows __do_softirq as __softirqentry_text_start.
+ */
+static bool is_border(const char *name, size_t len)
+{
+	static const char *const tails[] = { "_text_start", "_text_end", "_init_begin", "_init_end" };
+	static const char *const names[] = { "_text", "_stext", "_etext", "_sinittext", "_einittext" };
+
+	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		if (ends_in(name, len, tails[i]))
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strlen(names[i]) == len && memcmp(name, names[i], len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static uint8_t rank_of(const struct line *line)
+{
+	char type = line->type;
 	bool is_weak = type == 'W' || type == 'w';
 
+	if (line->name[0] == '_' && is_border(line->name, line->name_len))
+		return 0;
 	return SYM_RANK_TYPED | (is_weak ? 0 : SYM_RANK_STRONG) |
 	       (type == 'T' ? SYM_RANK_GLOBAL : 0);
 }
@@ -110,7 +141,7 @@ static int take_line(void *parser_ptr, const char *text, size_t len)
 	}
 	c.addr = line.addr;
 	c.section = module_number(line.module);
-	c.rank = rank_of(line.type);
+	c.rank = rank_of(&line);
 	err = sym_builder_add_name(&p->b, line.name, line.name_len, line.module, &c.name);
 	return err ? err : sym_builder_add(&p->b, &c);
 }
@@ -149,7 +180,7 @@ static void start(struct parser *p)
 	p->b.tail = TAIL;
 }
 
-int sym_kernel_load(const char *path, struct sym_kernel **ret_kernel)
+int sym_kernel_load(const char *path, bool no_demangle, struct sym_kernel **ret_kernel)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct line_cursor cursor = { 0 };
@@ -161,7 +192,10 @@ int sym_kernel_load(const char *path, struct sym_kernel **ret_kernel)
 	start(&p);
 	err = lines_from(fd, &cursor, FILE_MAX, take_line, &p);
 	close(fd);
-	return finish(&p, err, ret_kernel);
+	err = finish(&p, err, ret_kernel);
+	if (!err)
+		(*ret_kernel)->no_demangle = no_demangle;
+	return err;
 }
 
 int sym_kernel_parse(const char *text, size_t len, struct sym_kernel **ret_kernel)
@@ -202,7 +236,7 @@ enum sym_reason sym_kernel_find(const struct sym_kernel *kernel, uint64_t addr,
 		return SYM_NOT_COVERED;
 	module = found.name + strlen(found.name) + 1;
 	*ret_hit = (struct sym_hit){
-		.name = sym_readable_name(kernel->readable, found.name, false),
+		.name = sym_readable_name(kernel->readable, found.name, kernel->no_demangle),
 		.raw_name = found.name,
 		.module = *module ? module : "[kernel.kallsyms]",
 		.start = found.start,

@@ -132,9 +132,10 @@ struct sym_kernel;
 
 /*
  * Reads kallsyms (path: usually "/proc/kallsyms"): text symbols of the kernel, its modules and
- * BPF programs. -EPERM if all addresses are zero (kptr_restrict). About 50 ms, 6 MB.
+ * BPF programs. -EPERM if all addresses are zero (kptr_restrict). 60 to 100 ms, nearly all of it
+ * in the kernel, which writes the text 4 KiB at a time whatever one asks for; 6 MB.
  */
-int sym_kernel_load(const char *path, struct sym_kernel **ret_kernel);
+int sym_kernel_load(const char *path, bool no_demangle, struct sym_kernel **ret_kernel);
 void sym_kernel_free(struct sym_kernel *kernel);
 size_t sym_kernel_bytes(const struct sym_kernel *kernel);
 
@@ -142,7 +143,10 @@ size_t sym_kernel_bytes(const struct sym_kernel *kernel);
 enum sym_reason sym_kernel_find(const struct sym_kernel *kernel, uint64_t addr,
 				struct sym_hit *ret_hit);
 
-/* The kernel's GNU build-id in hex, from notes (usually "/sys/kernel/notes"); "" if unknown. */
+/*
+ * The GNU build-id in hex from notes: of the kernel usually "/sys/kernel/notes", of a module
+ * "/sys/module/NAME/notes/.note.gnu.build-id"; "" if unknown.
+ */
 int sym_kernel_build_id(const char *notes_path, char *ret_hex, size_t size);
 
 /* ---- JIT code ---- */

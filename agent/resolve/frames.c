@@ -11,8 +11,7 @@
 
 #define KERNEL_FRAME 4 /* beyond the tags of enum sonde_frame_tag */
 
-/* kallsyms is read again at most this often (drains), for modules and BPF programs. */
-enum { KERNEL_RELOAD = 30, MAX_NAME_BYTES = 64 * 1024, MAX_LINES = 32 };
+enum { MAX_NAME_BYTES = 64 * 1024, MAX_LINES = 32 };
 
 static const char *const marker_texts[] = {
 #define X(id, text) [SONDE_MARKER_##id] = text,
@@ -192,31 +191,12 @@ static struct frame_value locate_anon(struct resolver *r, const struct sonde_fra
 	return value;
 }
 
-/* An address that nobody knows may be of a module or BPF program loaded since. */
-static enum sym_reason find_kernel(struct resolver *r, uint64_t addr, struct sym_hit *hit)
-{
-	enum sym_reason reason = SYM_NO_KALLSYMS;
-	struct sym_kernel *fresh;
-
-	if (r->kernel)
-		reason = sym_kernel_find(r->kernel, addr, hit);
-	if (reason != SYM_NOT_COVERED || r->now - r->kernel_loaded < KERNEL_RELOAD)
-		return reason;
-	r->kernel_loaded = r->now;
-	if (sym_kernel_load("/proc/kallsyms", &fresh))
-		return reason;
-	sym_kernel_free(r->kernel);
-	r->kernel = fresh;
-	return sym_kernel_find(r->kernel, addr, hit);
-}
-
 static struct frame_value locate_kernel(struct resolver *r, uint64_t addr)
 {
 	struct sym_hit hit = { 0 };
-	struct frame_value value = { .reason = find_kernel(r, addr, &hit) };
-	bool is_core = value.reason != SYM_OK || strcmp(hit.module, "[kernel.kallsyms]") == 0;
-	uint32_t mapping = add_mapping(r, is_core ? "[kernel.kallsyms]" : hit.module,
-				       is_core ? r->kernel_build_id : "");
+	struct frame_value value = { .reason = kernel_names_find(r->kernel, addr, r->now, &hit) };
+	const char *module = value.reason == SYM_OK ? hit.module : KERNEL_MODULE;
+	uint32_t mapping = add_mapping(r, module, kernel_names_build_id(r->kernel, module));
 
 	value.location = add_location(r, mapping, addr, value.reason == SYM_OK ? &hit : NULL);
 	return value;
@@ -316,7 +296,8 @@ void frames_add_kernel(struct resolver *r, const struct kernel_stack *stack,
 		}
 		value = locate_kernel(r, key.off);
 		push(r, value, frames);
-		if (value.location && map_add(&r->frame_locations, &key, &known) == 1)
+		/* Of what is not known yet more may be known at the next drain. */
+		if (value.location && !kernel_names_are_coming(r->kernel) && map_add(&r->frame_locations, &key, &known) == 1)
 			*known = value;
 	}
 }

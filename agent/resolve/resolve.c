@@ -49,12 +49,10 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	/* Without these the addresses stay, with a reason. */
 	if (sym_file_load_vdso(&files, &r->vdso))
 		r->vdso = NULL;
-	if (sym_kernel_load("/proc/kallsyms", &r->kernel))
-		r->kernel = NULL;
-	r->kernel_loaded = r->now;
-	if (sym_kernel_build_id("/sys/kernel/notes", r->kernel_build_id,
-				sizeof(r->kernel_build_id)))
-		r->kernel_build_id[0] = 0;
+	if (kernel_names_new(options->proc_root, "/sys", options->no_demangle, &r->kernel)) {
+		resolver_free(r);
+		return -ENOMEM;
+	}
 	*ret_resolver = r;
 	return 0;
 }
@@ -71,7 +69,7 @@ void resolver_free(struct resolver *r)
 	map_fini(&r->unnamed_mappings);
 	map_fini(&r->waiting);
 	sym_file_free(r->vdso);
-	sym_kernel_free(r->kernel);
+	kernel_names_free(r->kernel);
 	for (size_t i = 0; i < sizeof(r->forget) / sizeof(r->forget[0]); i++)
 		free(r->forget[i].ids);
 	free(r);

@@ -4,6 +4,7 @@
 #define AGENT_RESOLVE_RESOLVE_PRIVATE_H
 
 #include "agent/resolve/files.h"
+#include "agent/resolve/kernel.h"
 #include "agent/resolve/resolve.h"
 #include "agent/resolve/tasks.h"
 
@@ -37,9 +38,7 @@ struct resolver {
 	struct task_tables tasks;
 	struct file_table files;
 	struct sym_file *vdso;
-	struct sym_kernel *kernel;
-	uint32_t kernel_loaded; /* drain of the last reading of kallsyms */
-	char kernel_build_id[64];
+	struct kernel_names *kernel;
 	uint32_t now; /* number of the present drain, from 1 */
 	uint64_t drain_from_ns; /* no sample of this drain is older; monotonic */
 	uint64_t drain_began_ns;

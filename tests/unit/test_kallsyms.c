@@ -62,6 +62,26 @@ static void kernel_proper(void **state)
 	sym_kernel_free(k);
 }
 
+/* Names of the linker script do not hide functions; alone they are better than nothing. */
+static void borders_of_sections(void **state)
+{
+	struct sym_kernel *k = parse("ffffffff81000000 T _stext\n"
+				     "ffffffff81000000 t __first\n"
+				     "ffffffff82000000 T __softirqentry_text_start\n"
+				     "ffffffff82000000 T __do_softirq\n"
+				     "ffffffff82000300 T __softirqentry_text_end\n"
+				     "ffffffff82000400 t __sched_text_start\n"
+				     "ffffffff82000400 W __weak_one\n"
+				     "ffffffff82000500 t context_start\n");
+
+	assert_string_equal(at(k, 0xffffffff81000000), "__first [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff82000010), "__do_softirq [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff82000301), "__softirqentry_text_end [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff82000401), "__weak_one [kernel.kallsyms]");
+	assert_string_equal(at(k, 0xffffffff82000501), "context_start [kernel.kallsyms]");
+	sym_kernel_free(k);
+}
+
 static void modules_and_bpf(void **state)
 {
 	struct sym_kernel *k = parse(sample);
@@ -89,7 +109,7 @@ static void hidden_addresses(void **state)
 	assert_int_equal(sym_kernel_parse(hidden, strlen(hidden), &k), -EPERM);
 	assert_int_equal(sym_kernel_parse("", 0, &k), -ENODATA);
 	assert_int_equal(sym_kernel_parse("text\n", 5, &k), -ENODATA);
-	assert_int_equal(sym_kernel_load("/nonexistent", &k), -ENOENT);
+	assert_int_equal(sym_kernel_load("/nonexistent", false, &k), -ENOENT);
 	assert_null(k);
 	sym_kernel_free(NULL);
 }
@@ -110,7 +130,7 @@ static void odd_modules(void **state)
 static void this_kernel(void **state)
 {
 	struct sym_kernel *k = NULL;
-	int err = sym_kernel_load("/proc/kallsyms", &k);
+	int err = sym_kernel_load("/proc/kallsyms", false, &k);
 	uint64_t addr;
 	char line[64];
 	FILE *grep;
@@ -149,7 +169,8 @@ static void kernel_build_id(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernel_proper),    cmocka_unit_test(modules_and_bpf),
+		cmocka_unit_test(kernel_proper),    cmocka_unit_test(borders_of_sections),
+		cmocka_unit_test(modules_and_bpf),
 		cmocka_unit_test(hidden_addresses), cmocka_unit_test(odd_modules),
 		cmocka_unit_test(this_kernel),      cmocka_unit_test(kernel_build_id),
 	};
