@@ -65,6 +65,7 @@ static int open_parts(struct agent *a, char *reason, size_t reason_size)
 		.symbol_bytes = options->symbol_bytes,
 		.no_demangle = options->no_demangle,
 		.filter = options->filter,
+		.no_symbols = options->no_symbols,
 	};
 	int err = collect_open(&options->collect, &handler, &a->collect, reason, reason_size);
 

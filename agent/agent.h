@@ -12,6 +12,9 @@
 #include "base/clock.h"
 #include "proto/profile.h"
 
+/* Comment of a profile without names: in hex, where the kernel's code begins. */
+#define AGENT_KERNEL_TEXT "kernel text: "
+
 struct agent;
 
 struct agent_options {
@@ -20,6 +23,7 @@ struct agent_options {
 	const char *symfs;
 	bool no_demangle;
 	struct cgroup_filter filter; /* with SONDE_TARGET_CGROUPS; its texts outlive the agent */
+	bool no_symbols;
 	size_t symbol_bytes;  /* budget for symbol tables */
 	size_t profile_bytes; /* bound of one profile in memory */
 	nsec_t last_wait_ns;  /* for files that are still being read, at the last profile */

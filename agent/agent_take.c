@@ -49,6 +49,7 @@ static int add_comments(struct agent *a, const struct agent_totals *t)
 {
 	struct profile *p = a->profile;
 	struct utsname host;
+	uint64_t text;
 	int err;
 
 	uname(&host);
@@ -65,6 +66,9 @@ static int add_comments(struct agent *a, const struct agent_totals *t)
 	if (!err && !collect_has_user_stacks(a->collect))
 		err = profile_add_comment(p, "user stacks: off, reading user memory may hang this "
 					     "kernel");
+	/* Where it lies in this boot, so that its addresses can be named later. */
+	if (!err && a->options.no_symbols && sym_kernel_text("/proc/kallsyms", &text) == 0)
+		err = profile_add_comment(p, AGENT_KERNEL_TEXT "%llx", (unsigned long long)text);
 	return err ? err : books_add(p, t);
 }
 

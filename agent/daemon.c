@@ -230,6 +230,7 @@ static int open_agent(struct daemon *d, char *reason, size_t size)
 		.debug_dir = d->options.debug_dir,
 		.symfs = d->options.symfs,
 		.no_demangle = d->options.no_demangle,
+		.no_symbols = d->options.no_symbols,
 		.symbol_bytes = SYMBOL_BYTES,
 		.profile_bytes = PROFILE_BYTES,
 		.last_wait_ns = LAST_WAIT,

@@ -29,6 +29,7 @@ struct daemon_options {
 	bool idle;
 	bool thread_names;
 	bool no_demangle;
+	bool no_symbols;
 };
 
 /* Reads the configuration again: 0 and all options, or -errno and one line in `reason`. */

@@ -54,6 +54,8 @@ const struct option_row agent_rows[] = {
 	{ "idle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(idle), "keep samples of idle CPUs" },
 	{ "no-demangle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(no_demangle),
 	  "names as they stand in the symbol tables" },
+	{ "no-symbols", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(no_symbols),
+	  "no names: build-ids and addresses only, for sonde symbolize" },
 	{ "debug-dir", 0, OPTION_TEXT, "DIR", "/usr/lib/debug", 0, 0, FIELD(debug_dir),
 	  "where separate debug files are" },
 	{ "symfs", 0, OPTION_TEXT, "DIR", "", 0, 0, FIELD(symfs),

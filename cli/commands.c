@@ -35,6 +35,19 @@ const struct command commands[] = {
 		.run = report_main,
 	},
 	{
+		.name = "symbolize",
+		.summary = "name the addresses of a profile, later or on another machine",
+		.usage = "[options] FILE",
+		.detail = "For each address without a name its file is looked for: at its path (below "
+			  "--symfs, if given), and as a debug file in --debug-dir, and only one with the "
+			  "same build-id is used. Kernel addresses are named by the running kernel, "
+			  "if it is the same and lies at the same place, or by its debug file. What is "
+			  "still without a name is told with the reason, and stays as it is. The "
+			  "exit status is 1 if nothing could be named.",
+		.options = symbolize_rows,
+		.run = symbolize_main,
+	},
+	{
 		.name = "doctor",
 		.summary = "tell what this kernel and these privileges allow",
 		.usage = "[options]",
@@ -107,7 +120,8 @@ static const char man_tail[] =
 	"number of the signal that ended it.\n"
 	".SH FILES\n"
 	".TP\n/usr/lib/debug/.build-id\nseparate debug files, found by build-id\n"
-	".TP\n/tmp/perf-PID.map\nnames of JIT code, read in the root of the process\n"
+	".TP\n/tmp/perf-PID.map, jit-PID.dump\nnames of JIT code, read in the root of the process; a jitdump is "
+	"found by its mapping\n"
 	".SH PRIVILEGES\nRecording needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, "
 	"CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE and CAP_SYSLOG. Reports need nothing.\n"
 	".SH SEE ALSO\nperf-record(1), perf-report(1)\n";

@@ -19,12 +19,14 @@ extern const struct command commands[];
 
 int record_main(int argc, char **argv);
 int report_main(int argc, char **argv);
+int symbolize_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int agent_main(int argc, char **argv);
 int man_main(int argc, char **argv);
 
 extern const struct option_row record_rows[];
 extern const struct option_row report_rows[];
+extern const struct option_row symbolize_rows[];
 extern const struct option_row doctor_rows[];
 extern const struct option_row agent_rows[];
 

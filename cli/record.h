@@ -23,6 +23,7 @@ struct record_options {
 	bool cpu_clock;
 	bool idle;
 	bool no_demangle;
+	bool no_symbols;
 	const char *debug_dir;
 	const char *symfs;
 	bool quiet;

@@ -120,6 +120,13 @@ int64_t profile_add_location(struct profile *p, uint32_t mapping_id, uint64_t ad
 			     const struct profile_line *lines, size_t line_count);
 
 /*
+ * Gives lines (copied) to a location that has none. Locations stay apart even if they are equal
+ * now. 0, -EINVAL or -ENOMEM.
+ */
+int profile_name_location(struct profile *p, uint32_t location_id, const struct profile_line *lines,
+			  size_t line_count);
+
+/*
  * Adds `values` (type_count of them) to the sample with this stack and these labels (which are
  * compared in the order given), making it if it is new. Both arrays are copied. A row whose
  * values are all zero is not kept. Returns 0 or -errno.

@@ -179,3 +179,24 @@ int profile_append_sample(struct profile *p, const uint32_t *locations, size_t l
 	p->sample_count++;
 	return 0;
 }
+
+int profile_name_location(struct profile *p, uint32_t location_id, const struct profile_line *lines,
+			  size_t line_count)
+{
+	size_t size = line_count * sizeof(*lines);
+	struct profile_location *l;
+	struct profile_line *copy;
+
+	if (location_id == 0 || location_id > p->location_count || line_count > UINT32_MAX)
+		return -EINVAL;
+	l = &p->locations[location_id - 1];
+	if (l->line_count)
+		return -EINVAL;
+	copy = profile_has_room(p, size) ? arena_alloc(&p->memory, size) : NULL;
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, lines, size);
+	l->lines = copy;
+	l->line_count = (uint32_t)line_count;
+	return 0;
+}

@@ -50,8 +50,8 @@ static bool search_dump(struct sym_jit *jit, int proc_fd)
 		jit->until_search--;
 		return false;
 	}
-	if (jitdump_load(proc_fd, jit->ns_pid, jit->uid, jit->from_ns, jit->no_demangle, &jit->dump) ==
-	    0)
+	if (jitdump_load(proc_fd, jit->ns_pid, jit->uid, jit->from_ns, jit->no_demangle,
+			 &jit->dump) == 0)
 		return true;
 	if (jit->search_pause < SEARCH_PAUSE_MAX)
 		jit->search_pause = jit->search_pause ? 2 * jit->search_pause : 1;

@@ -75,8 +75,8 @@ int jit_clashes_find(const struct sym_builder *b, struct jit_clashes *ret_clashe
 		const struct sym_candidate *c = &b->candidates[i];
 
 		if (b->names[c->name])
-			named[count++] = (struct named){ c->addr, c->addr + c->size,
-							 b->names + c->name };
+			named[count++] =
+				(struct named){ c->addr, c->addr + c->size, b->names + c->name };
 	}
 	qsort(named, count, sizeof(*named), by_start);
 	err = sweep(named, count, &clashes);

@@ -138,10 +138,9 @@ int jit_state_of(int fd, struct jit_file_state *ret_state)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	*ret_state = (struct jit_file_state){ .dev = st.st_dev,
-					      .ino = st.st_ino,
-					      .size = st.st_size,
-					      .mtime = st.st_mtim };
+	*ret_state = (struct jit_file_state){
+		.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size, .mtime = st.st_mtim
+	};
 	return 0;
 }
 

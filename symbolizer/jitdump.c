@@ -48,12 +48,12 @@ struct jitdump {
 struct reading {
 	struct jitdump *dump;
 	struct sym_builder b;
-	struct map names;       /* code address -> its name's offset in `b` */
+	struct map names; /* code address -> its name's offset in `b` */
 	uint64_t from_ns;
-	uint64_t changed_ns;    /* of the file; for time stamps that say nothing */
-	uint64_t until_ns;      /* of the batch */
-	bool is_recent;         /* the batch may be of the time of the samples */
-	bool is_check;          /* read once more, for the digest only */
+	uint64_t changed_ns; /* of the file; for time stamps that say nothing */
+	uint64_t until_ns;   /* of the batch */
+	bool is_recent;      /* the batch may be of the time of the samples */
+	bool is_check;       /* read once more, for the digest only */
 	uint64_t digest;
 };
 
@@ -131,7 +131,7 @@ static int take_move(struct reading *r, const struct jitdump_record *record)
 static uint64_t time_of(const struct reading *r, const struct jitdump_record *record)
 {
 	return r->dump->header.has_arch_time || record->time_ns > r->changed_ns ? r->changed_ns
-										 : record->time_ns;
+										: record->time_ns;
 }
 
 static int take(struct reading *r, const struct jitdump_record *record)
@@ -147,7 +147,8 @@ static int take(struct reading *r, const struct jitdump_record *record)
 		r->until_ns = time_ns;
 	switch (record->kind) {
 	case JITDUMP_LOAD:
-		return err ? err : add(r, record->addr, record->size, record->name, record->name_len);
+		return err ? err
+			   : add(r, record->addr, record->size, record->name, record->name_len);
 	case JITDUMP_MOVE:
 		return err ? err : take_move(r, record);
 	case JITDUMP_CLOSE:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Looks through /proc/PID/maps, whose lines are
- *   7f1a00000000-7f1a00001000 r-xp 00000000 08:01 131      /root/.debug/jit/jit-42.dump
+ *   7f1a00000000-7f1a00001000 r-xp 00000000 08:01 131      /var/jit/jit-42.dump
  * A path is written as it is, but for newlines; it may end in " (deleted)".
  */
 #include "symbolizer/jitdump_place.h"

@@ -87,8 +87,7 @@ static enum jitdump_kind read_load(struct jitdump_window *w, uint64_t off, size_
 	return JITDUMP_LOAD;
 }
 
-static enum jitdump_kind read_move(struct jitdump_window *w, uint64_t off,
-				   struct jitdump_record *r)
+static enum jitdump_kind read_move(struct jitdump_window *w, uint64_t off, struct jitdump_record *r)
 {
 	const uint8_t *bytes = jitdump_window_at(w, off, sizeof(struct file_move));
 	struct file_move move;

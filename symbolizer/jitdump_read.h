@@ -23,10 +23,10 @@ struct jitdump_record {
 	enum jitdump_kind kind;
 	uint64_t time_ns;
 	uint64_t addr, size;
-	uint64_t old_addr;    /* JITDUMP_MOVE */
-	const char *name;     /* JITDUMP_LOAD; not NUL-ended */
-	size_t name_len;      /* at most JITDUMP_NAME_MAX */
-	uint64_t next;        /* offset of the next record */
+	uint64_t old_addr; /* JITDUMP_MOVE */
+	const char *name;  /* JITDUMP_LOAD; not NUL-ended */
+	size_t name_len;   /* at most JITDUMP_NAME_MAX */
+	uint64_t next;     /* offset of the next record */
 };
 
 enum { JITDUMP_NAME_MAX = 1024 };

@@ -11,7 +11,7 @@ enum { JITDUMP_WINDOW = 64 * 1024 };
 struct jitdump_window {
 	int fd; /* -1: all of it lies at `image` */
 	const uint8_t *image;
-	uint64_t size; /* nothing behind it is looked at */
+	uint64_t size;  /* nothing behind it is looked at */
 	uint8_t *bytes; /* owned; JITDUMP_WINDOW of them */
 	uint64_t off;
 	size_t len;

@@ -37,9 +37,10 @@ static const char *take_class(const char *p, struct text *t)
 
 static const char *primitive(char letter)
 {
-	static const char *const names[128] = { ['B'] = "byte",	 ['C'] = "char",    ['D'] = "double",
-						['F'] = "float", ['I'] = "int",	    ['J'] = "long",
-						['S'] = "short", ['Z'] = "boolean", ['V'] = "void" };
+	static const char *const names[128] = {
+		['B'] = "byte", ['C'] = "char",  ['D'] = "double",  ['F'] = "float", ['I'] = "int",
+		['J'] = "long", ['S'] = "short", ['Z'] = "boolean", ['V'] = "void"
+	};
 
 	return (unsigned char)letter < 128 ? names[(unsigned char)letter] : NULL;
 }

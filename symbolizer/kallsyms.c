@@ -25,6 +25,7 @@
 #include "symbolizer/sym_table.h"
 
 enum {
+	TEXT_SEARCH_MAX = 1024 * 1024,
 	FILE_MAX = 128 * 1024 * 1024,
 	KEPT_MAX = 64 * 1024 * 1024,
 	MODULE_NAME_MAX = 64, /* with brackets and NUL; the kernel's own limit is 56 */
@@ -196,6 +197,37 @@ int sym_kernel_load(const char *path, bool no_demangle, struct sym_kernel **ret_
 	if (!err)
 		(*ret_kernel)->no_demangle = no_demangle;
 	return err;
+}
+
+/* The address of `_text`, which is among the first lines. Stops the reading. */
+static int take_text(void *addr_ptr, const char *text, size_t len)
+{
+	uint64_t *addr = addr_ptr;
+	struct line line;
+
+	if (!parse_line(text, len, &line) || line.name_len != strlen("_text") ||
+	    memcmp(line.name, "_text", line.name_len) != 0)
+		return 0;
+	*addr = line.addr;
+	return 1;
+}
+
+int sym_kernel_text(const char *path, uint64_t *ret_addr)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
+	struct line_cursor cursor = { 0 };
+	uint64_t addr;
+
+	if (fd < 0)
+		return -errno;
+	err = lines_from(fd, &cursor, TEXT_SEARCH_MAX, take_text, &addr);
+	close(fd);
+	if (err != 1)
+		return err ? err : -ENODATA;
+	if (addr == 0)
+		return -EPERM;
+	*ret_addr = addr;
+	return 0;
 }
 
 int sym_kernel_parse(const char *text, size_t len, struct sym_kernel **ret_kernel)

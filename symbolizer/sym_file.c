@@ -126,7 +126,10 @@ static int load(const struct elf_source *source, const struct sym_file_options *
 		err = build_id_substitute(&elf, file->build_id);
 	if (err)
 		goto out;
-	err = load_symbols(&elf, options, file);
+	if (options->no_symbols)
+		file->without_symbols = SYM_LEFT_OUT;
+	else
+		err = load_symbols(&elf, options, file);
 	if (err)
 		goto out;
 	/* Without lines the names are as good. */
@@ -213,6 +216,15 @@ bool sym_file_vaddr(const struct sym_file *file, uint64_t file_off, uint64_t *re
 		return false;
 	*ret_vaddr = file_off - l->off + l->vaddr;
 	return true;
+}
+
+uint64_t sym_file_code_start(const struct sym_file *file)
+{
+	for (size_t i = 0; i < file->load_count; i++) {
+		if (file->loads[i].is_code)
+			return file->loads[i].vaddr;
+	}
+	return 0;
 }
 
 /* The name that stands for a function that has none: the same in each run and on each machine. */

@@ -32,6 +32,7 @@
 	X(SYM_JIT_CHANGED, "JIT code or its map changed while it was sampled") \
 	X(SYM_JIT_UNREAD, "part of the JIT's map is over the bound, not read") \
 	X(SYM_NO_KALLSYMS, "kernel addresses are hidden (kptr_restrict)") \
+	X(SYM_LEFT_OUT, "names are left out (--no-symbols)") \
 	X(SYM_NO_MEMORY, "over the memory bound") \
 	X(SYM_NO_BUDGET, "over the CPU budget: files are not read for now") \
 	X(SYM_READING, "file had not been read yet")
@@ -65,6 +66,7 @@ struct sym_file_options {
 	size_t max_bytes;      /* bound on what is kept of it (twice that to load); 0: 64 MiB */
 	bool no_demangle;
 	bool lines; /* keep source lines and inlined calls, where that is cheap: Go programs */
+	bool no_symbols; /* identity and addresses only: every look-up says SYM_LEFT_OUT */
 };
 
 /*
@@ -101,6 +103,9 @@ size_t sym_file_bytes(const struct sym_file *file);
  * (else any PT_LOAD). False if none does.
  */
 bool sym_file_vaddr(const struct sym_file *file, uint64_t file_off, uint64_t *ret_vaddr);
+
+/* The address where the code begins: of the first executable segment; 0 without one. */
+uint64_t sym_file_code_start(const struct sym_file *file);
 
 /*
  * The function that covers the ELF virtual address `vaddr`. Size > 0: the address must be
@@ -142,6 +147,9 @@ size_t sym_kernel_bytes(const struct sym_kernel *kernel);
 /* Sizes are not known: the nearest lower text symbol, within the same module's symbols. */
 enum sym_reason sym_kernel_find(const struct sym_kernel *kernel, uint64_t addr,
 				struct sym_hit *ret_hit);
+
+/* Where the kernel's own code begins: `_text` in kallsyms. 0, -EPERM if hidden, or -errno. */
+int sym_kernel_text(const char *path, uint64_t *ret_addr);
 
 /*
  * The GNU build-id in hex from notes: of the kernel usually "/sys/kernel/notes", of a module

@@ -179,7 +179,8 @@ static struct frame_value locate_vdso(struct resolver *r, const struct sonde_fra
 static struct frame_value locate_anon(struct resolver *r, const struct sonde_frame *frame,
 				      struct sym_jit *jit)
 {
-	struct frame_value value = { .reason = SYM_NO_JIT_MAP };
+	bool left_out = r->options.no_symbols;
+	struct frame_value value = { .reason = left_out ? SYM_LEFT_OUT : SYM_NO_MEMORY };
 	struct sym_hit hit;
 
 	if (jit)
@@ -246,7 +247,7 @@ static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint6
 	struct frame_value *known, value;
 
 	if (frame->file == SONDE_FRAME_ANON) {
-		if (process) {
+		if (process && !r->options.no_symbols) {
 			jit = process_jit(&r->tasks, process_id, process, r->now, r->drain_from_ns);
 			key.process = process_id ^ (jit ? sym_jit_version(jit) : 0);
 		} else {
@@ -297,7 +298,8 @@ void frames_add_kernel(struct resolver *r, const struct kernel_stack *stack,
 		value = locate_kernel(r, key.off);
 		push(r, value, frames);
 		/* Of what is not known yet more may be known at the next drain. */
-		if (value.location && !kernel_names_are_coming(r->kernel) && map_add(&r->frame_locations, &key, &known) == 1)
+		if (value.location && !kernel_names_are_coming(r->kernel) &&
+		    map_add(&r->frame_locations, &key, &known) == 1)
 			*known = value;
 	}
 }

@@ -28,6 +28,7 @@ struct reading {
 
 struct kernel_names {
 	const char *sys_root;
+	bool has_no_names;
 	struct sym_kernel *kernel;
 	uint32_t read_at; /* drain */
 	pthread_t thread;
@@ -52,8 +53,7 @@ static void start(struct kernel_names *names)
 {
 	names->reading.kernel = NULL;
 	atomic_store(&names->reading.is_done, false);
-	names->is_reading =
-		pthread_create(&names->thread, NULL, read_all, &names->reading) == 0;
+	names->is_reading = pthread_create(&names->thread, NULL, read_all, &names->reading) == 0;
 	if (names->is_reading)
 		return;
 	read_all(&names->reading);
@@ -80,10 +80,13 @@ int kernel_names_new(const char *proc_root, const char *sys_root, bool no_demang
 	if (!names)
 		return -ENOMEM;
 	names->sys_root = sys_root;
+	names->has_no_names = !proc_root;
+	*ret_names = names;
+	if (!proc_root)
+		return 0;
 	names->reading.no_demangle = no_demangle;
 	snprintf(names->reading.path, sizeof(names->reading.path), "%s/kallsyms", proc_root);
 	start(names);
-	*ret_names = names;
 	return 0;
 }
 
@@ -101,7 +104,7 @@ void kernel_names_free(struct kernel_names *names)
 enum sym_reason kernel_names_find(struct kernel_names *names, uint64_t addr, uint32_t now,
 				  struct sym_hit *ret_hit)
 {
-	enum sym_reason reason = SYM_NO_KALLSYMS;
+	enum sym_reason reason = names->has_no_names ? SYM_LEFT_OUT : SYM_NO_KALLSYMS;
 
 	if (names->is_reading && (!names->kernel || atomic_load(&names->reading.is_done)))
 		finish(names);

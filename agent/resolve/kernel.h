@@ -18,7 +18,10 @@
 
 struct kernel_names;
 
-/* Starts reading. The roots (usually "/proc", "/sys") must outlive it. 0 or -ENOMEM. */
+/*
+ * Starts reading. proc_root NULL: no names, only build-ids. The roots (usually "/proc", "/sys")
+ * must outlive it. 0 or -ENOMEM.
+ */
 int kernel_names_new(const char *proc_root, const char *sys_root, bool no_demangle,
 		     struct kernel_names **ret_names);
 

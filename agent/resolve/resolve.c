@@ -23,8 +23,9 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	const char *symfs = options->symfs && options->symfs[0] ? options->symfs : NULL;
 	struct sym_file_options files = { .debug_dir = options->debug_dir,
 					  .symfs = symfs,
-					  .lines = true,
-					  .no_demangle = options->no_demangle };
+					  .lines = !options->no_symbols,
+					  .no_demangle = options->no_demangle,
+					  .no_symbols = options->no_symbols };
 	struct resolver *r = calloc(1, sizeof(*r));
 	int err;
 
@@ -49,7 +50,8 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	/* Without these the addresses stay, with a reason. */
 	if (sym_file_load_vdso(&files, &r->vdso))
 		r->vdso = NULL;
-	if (kernel_names_new(options->proc_root, "/sys", options->no_demangle, &r->kernel)) {
+	if (kernel_names_new(options->no_symbols ? NULL : options->proc_root, "/sys",
+			     options->no_demangle, &r->kernel)) {
 		resolver_free(r);
 		return -ENOMEM;
 	}

@@ -32,6 +32,7 @@ struct resolver_options {
 	size_t symbol_bytes;    /* budget for symbol tables */
 	bool no_demangle;
 	struct cgroup_filter filter; /* its texts outlive the resolver */
+	bool no_symbols; /* build-ids and addresses only */
 };
 
 /* What became of the frames, weighted by the samples that hold them. */

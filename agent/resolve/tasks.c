@@ -17,13 +17,25 @@
 /* Bounds of the tables, those of the kernel side's map; KEEP in drains. */
 enum { MAX_FACTS = 16384, KEEP = 10, MAX_TEXT = 4 * (SONDE_MAX_PATH_BYTES + SONDE_MAX_NAME) };
 
+/* Of the JIT names of all processes. */
+static const size_t MAX_JIT_BYTES = 128 << 20;
+
+static void drop_jit(struct known_process *process)
+{
+	sym_jit_free(process->jit);
+	process->jit = NULL;
+	if (process->jit_total)
+		*process->jit_total -= process->jit_bytes;
+	process->jit_bytes = 0;
+}
+
 static void process_free(void *object)
 {
 	struct known_process *process = object;
 
 	if (!process)
 		return;
-	sym_jit_free(process->jit);
+	drop_jit(process);
 	free(process->comm);
 	free(process);
 }
@@ -241,5 +253,12 @@ struct sym_jit *process_jit(struct task_tables *t, uint64_t id, struct known_pro
 		sym_jit_refresh(process->jit, fd, from_ns);
 	if (fd >= 0)
 		close(fd);
+	t->jit_bytes -= process->jit_bytes;
+	process->jit_total = &t->jit_bytes;
+	process->jit_bytes = sym_jit_bytes(process->jit);
+	t->jit_bytes += process->jit_bytes;
+	/* Whoever comes last goes: what others have is in use, and tenants choose what they write. */
+	if (t->jit_bytes > MAX_JIT_BYTES)
+		drop_jit(process);
 	return process->jit;
 }

@@ -18,7 +18,8 @@ struct known_process {
 	uint64_t start_ticks;
 	char *comm; /* clean text */
 	struct sym_jit *jit;
-	uint32_t jit_looked; /* drain of the last look; 0: never */
+	uint32_t jit_looked;          /* drain of the last look; 0: never */
+	size_t jit_bytes, *jit_total; /* of these names, and of those of all processes */
 };
 
 /* All clean text. Of the two hierarchies of a hybrid host, the one that tells more. */
@@ -37,6 +38,7 @@ struct task_tables {
 	struct map current; /* tgid -> id of the process record that came last: the newest exec */
 	const char *proc_root;
 	bool no_demangle;
+	size_t jit_bytes; /* of all processes */
 };
 
 void task_tables_init(struct task_tables *t, const char *proc_root, bool no_demangle);
@@ -46,7 +48,8 @@ void task_tables_fini(struct task_tables *t);
 int task_tables_event(struct task_tables *t, const struct event *event, uint32_t now);
 
 /*
- * The process's JIT code, NULL if out of memory. Its files are looked at once a drain, at most.
+ * The process's JIT code, NULL if all processes' names together would be over 128 MiB. Its files
+ * are looked at once a drain, at most.
  * They are never those of another process: not after PID reuse, nor after an exec that has been
  * seen. from_ns: no sample of this drain was taken earlier (CLOCK_MONOTONIC).
  */

@@ -2,79 +2,8 @@
 /* Jitdump files: records, times, moves; finding one in a process; growing and hostile ones. */
 #include "elf_lab.h"
 
-#include "base/buf.h"
+#include "jitdump_lab.h"
 #include "symbolizer/jitdump.h"
-
-enum { PID = 5, HEADER = 40, LOAD = 56, MOVE = 64 };
-
-static struct buf file;
-
-static void put32(uint32_t n)
-{
-	buf_put(&file, &n, sizeof(n));
-}
-
-static void put64(uint64_t n)
-{
-	buf_put(&file, &n, sizeof(n));
-}
-
-static void prefix(uint32_t id, size_t size, uint64_t time)
-{
-	put32(id);
-	put32((uint32_t)size);
-	put64(time);
-}
-
-static void begin_as(uint32_t pid, uint64_t flags)
-{
-	buf_fini(&file);
-	buf_init(&file, 1 << 20);
-	put32(0x4a695444);
-	put32(1);
-	put32(HEADER);
-	put32(62);
-	put32(0);
-	put32(pid);
-	put64(1000);
-	put64(flags);
-}
-
-static void begin(void)
-{
-	begin_as(PID, 0);
-}
-
-static void put_load(uint64_t time, uint64_t addr, uint64_t size, const char *name)
-{
-	prefix(0, LOAD + strlen(name) + 1 + size, time);
-	put32(PID);
-	put32(PID);
-	put64(addr);
-	put64(addr);
-	put64(size);
-	put64(1);
-	buf_put(&file, name, strlen(name) + 1);
-	for (uint64_t i = 0; i < size; i++)
-		buf_put_byte(&file, 0xcc);
-}
-
-static void put_move(uint64_t time, uint64_t from, uint64_t to, uint64_t size)
-{
-	prefix(1, MOVE, time);
-	put32(PID);
-	put32(PID);
-	put64(to);
-	put64(from);
-	put64(to);
-	put64(size);
-	put64(1);
-}
-
-static void put_close(uint64_t time)
-{
-	prefix(3, 16, time);
-}
 
 static struct jitdump *parse(uint64_t from)
 {
@@ -90,8 +19,10 @@ static const char *name_at(struct jitdump *dump, uint64_t addr, uint64_t from)
 	struct sym_hit hit;
 	enum sym_reason reason = jitdump_find(dump, addr, from, &hit);
 
-	return reason == SYM_OK ? hit.name : reason == SYM_JIT_CHANGED ? "changed" :
-	       reason == SYM_NOT_COVERED ? "-" : sym_reason_text(reason);
+	return reason == SYM_OK            ? hit.name
+	       : reason == SYM_JIT_CHANGED ? "changed"
+	       : reason == SYM_NOT_COVERED ? "-"
+					   : sym_reason_text(reason);
 }
 
 static void loads(void **state)
@@ -224,11 +155,11 @@ static void bad_records(void **state)
 		uint64_t value;
 		bool ends; /* nothing behind it can be found */
 	} cases[] = {
-		{ 4, 3, true },                  /* total size, and half of the time */
-		{ 40, UINT64_MAX, false },       /* code size */
+		{ 4, 3, true },            /* total size, and half of the time */
+		{ 40, UINT64_MAX, false }, /* code size */
 		{ 40, 0, false },
-		{ 32, UINT64_MAX - 4, false },   /* address that wraps */
-		{ LOAD, 0, false },              /* no name */
+		{ 32, UINT64_MAX - 4, false }, /* address that wraps */
+		{ LOAD, 0, false },            /* no name */
 	};
 	struct jitdump *dump;
 
@@ -372,7 +303,8 @@ static void not_found(void **state)
 
 static void hostile_files(void **state)
 {
-	static const char *const makers[] = { "mkfifo '%s'", "mkdir '%s'", "ln -s /etc/passwd '%s'" };
+	static const char *const makers[] = { "mkfifo '%s'", "mkdir '%s'",
+					      "ln -s /etc/passwd '%s'" };
 	struct jitdump *dump;
 
 	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
@@ -403,16 +335,11 @@ static int close_lab(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loads),
-		cmocka_unit_test(reused_addresses),
-		cmocka_unit_test(moves),
-		cmocka_unit_test(closed),
-		cmocka_unit_test(refused_headers),
-		cmocka_unit_test(bad_records),
-		cmocka_unit_test(cut_anywhere),
-		cmocka_unit_test(found_by_its_mapping),
-		cmocka_unit_test(not_found),
-		cmocka_unit_test(hostile_files),
+		cmocka_unit_test(loads),           cmocka_unit_test(reused_addresses),
+		cmocka_unit_test(moves),           cmocka_unit_test(closed),
+		cmocka_unit_test(refused_headers), cmocka_unit_test(bad_records),
+		cmocka_unit_test(cut_anywhere),    cmocka_unit_test(found_by_its_mapping),
+		cmocka_unit_test(not_found),       cmocka_unit_test(hostile_files),
 	};
 
 	return cmocka_run_group_tests_name("jitdump", tests, lab_open, close_lab);

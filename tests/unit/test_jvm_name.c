@@ -17,7 +17,8 @@ static void readable(void **state)
 		{ "Ljava/lang/Object;<init>()V", "java.lang.Object.<init>()" },
 		{ "LMain;.f(JDFSCZ)[[Ljava/util/List;",
 		  "Main.f(long, double, float, short, char, boolean)" },
-		{ "Lsun/A$1$$Lambda$7/0x0800;.x([[La/B;La/C;)V", "sun.A$1$$Lambda$7.0x0800.x(a.B[][], a.C)" },
+		{ "Lsun/A$1$$Lambda$7/0x0800;.x([[La/B;La/C;)V",
+		  "sun.A$1$$Lambda$7.0x0800.x(a.B[][], a.C)" },
 	};
 	char out[256];
 
@@ -29,11 +30,28 @@ static void readable(void **state)
 
 static void left_alone(void **state)
 {
-	static const char *const raws[] = { "", "L", "L;", "L;x", "LA;", "LA;.", "LA;::(I)V",
-					    "LA;.f(", "LA;.f(I", "LA;.f(I)", "LA;.f(I)VV", "LA;.f(Q)V",
-					    "LA;.f(V)V", "LA;.f()[V", "LA;.f(LB)V", "LA;.f(int)",
-					    "LJit;::hot_30(int)", "LazyCompile:~f /a;b", "LA B;.f()V",
-					    "LoadIC", "xLA;.f()V", "LA;.f(I)V " };
+	static const char *const raws[] = { "",
+					    "L",
+					    "L;",
+					    "L;x",
+					    "LA;",
+					    "LA;.",
+					    "LA;::(I)V",
+					    "LA;.f(",
+					    "LA;.f(I",
+					    "LA;.f(I)",
+					    "LA;.f(I)VV",
+					    "LA;.f(Q)V",
+					    "LA;.f(V)V",
+					    "LA;.f()[V",
+					    "LA;.f(LB)V",
+					    "LA;.f(int)",
+					    "LJit;::hot_30(int)",
+					    "LazyCompile:~f /a;b",
+					    "LA B;.f()V",
+					    "LoadIC",
+					    "xLA;.f()V",
+					    "LA;.f(I)V " };
 	char out[256] = "untouched";
 
 	for (size_t i = 0; i < sizeof(raws) / sizeof(raws[0]); i++) {

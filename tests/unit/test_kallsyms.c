@@ -82,6 +82,22 @@ static void borders_of_sections(void **state)
 	sym_kernel_free(k);
 }
 
+static void where_the_text_begins(void **state)
+{
+	uint64_t addr = 7;
+
+	lab_text("kallsyms", "0000000000000000 A fixed\nffffffff9c000000 T _stext\n"
+			     "ffffffff9c000000 T _textual\nffffffff9c000010 T _text\n");
+	assert_int_equal(sym_kernel_text("kallsyms", &addr), 0);
+	assert_int_equal(addr, 0xffffffff9c000010);
+	lab_text("kallsyms", "0000000000000000 T _text\n");
+	assert_int_equal(sym_kernel_text("kallsyms", &addr), -EPERM);
+	lab_text("kallsyms", "ffffffff9c000000 T start\n");
+	assert_int_equal(sym_kernel_text("kallsyms", &addr), -ENODATA);
+	assert_int_equal(sym_kernel_text("missing", &addr), -ENOENT);
+	assert_int_equal(addr, 0xffffffff9c000010);
+}
+
 static void modules_and_bpf(void **state)
 {
 	struct sym_kernel *k = parse(sample);
@@ -170,6 +186,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_proper),    cmocka_unit_test(borders_of_sections),
+		cmocka_unit_test(where_the_text_begins),
 		cmocka_unit_test(modules_and_bpf),
 		cmocka_unit_test(hidden_addresses), cmocka_unit_test(odd_modules),
 		cmocka_unit_test(this_kernel),      cmocka_unit_test(kernel_build_id),

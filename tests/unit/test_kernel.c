@@ -83,6 +83,17 @@ static void test_hidden(void **state)
 	kernel_names_free(NULL);
 }
 
+static void test_without_names(void **state)
+{
+	struct kernel_names *names;
+	struct sym_hit hit;
+
+	assert_int_equal(kernel_names_new(NULL, root, false, &names), 0);
+	assert_int_equal(kernel_names_find(names, 0xffffffff81000001, 99, &hit), SYM_LEFT_OUT);
+	assert_false(kernel_names_are_coming(names));
+	kernel_names_free(names);
+}
+
 /* A module that was loaded later: found some look-ups after, once it is read. */
 static void test_read_again(void **state)
 {
@@ -129,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hidden, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_without_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_read_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_build_ids, setup, teardown),
 	};

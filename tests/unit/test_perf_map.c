@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Perf maps: what the lines mean, and which files are trusted. Run as root for all of it. */
-#include "elf_lab.h"
+#include "perf_map_lab.h"
 
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "symbolizer/symbolizer.h"
 
 static struct sym_perfmap *parse(const char *text)
@@ -16,13 +15,6 @@ static struct sym_perfmap *parse(const char *text)
 
 	assert_int_equal(sym_perfmap_parse(text, strlen(text), &map), 0);
 	return map;
-}
-
-static const char *name_at(struct sym_perfmap *map, uint64_t addr)
-{
-	struct sym_hit hit;
-
-	return sym_perfmap_find(map, addr, UINT64_MAX, &hit) == SYM_OK ? hit.name : "-";
 }
 
 static void lines_of_all_writers(void **state)
@@ -129,49 +121,6 @@ static void strange_bytes(void **state)
 	sym_perfmap_free(map);
 }
 
-/* A process as the symbolizer sees it: proc/PID/root/tmp. */
-static void make_process(void)
-{
-	lab_run("rm -rf proc && mkdir -p proc/77/root/tmp proc/77/root/secret");
-}
-
-static void write_map(const char *text)
-{
-	lab_text("proc/77/root/tmp/perf-5.map", text);
-}
-
-static int open_proc(const char *path)
-{
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	return fd;
-}
-
-static int load_at(const char *proc, uint32_t ns_pid, uid_t uid, struct sym_perfmap **ret_map)
-{
-	int fd = open_proc(proc), err;
-
-	err = sym_perfmap_load(fd, ns_pid, uid, 1, false, ret_map);
-	close(fd);
-	return err;
-}
-
-static int load(uid_t uid, struct sym_perfmap **ret_map)
-{
-	return load_at("proc/77", 5, uid, ret_map);
-}
-
-/* Reads on, with samples since from_ns. */
-static int refresh(struct sym_perfmap *map, uint64_t from_ns)
-{
-	int fd = open_proc("proc/77"), err;
-
-	err = sym_perfmap_refresh(map, fd, 5, getuid(), from_ns);
-	close(fd);
-	return err;
-}
-
 static void loads_from_the_target_root(void **state)
 {
 	struct sym_perfmap *map = NULL;
@@ -183,124 +132,6 @@ static void loads_from_the_target_root(void **state)
 	write_map("1000 10 name\n");
 	assert_int_equal(load(getuid(), &map), 0);
 	assert_string_equal(name_at(map, 0x1001), "name");
-	sym_perfmap_free(map);
-}
-
-/* The file's time stamp, as seconds ago: what a reading knows of when lines were written. */
-static void set_age(long seconds)
-{
-	struct timespec t[2];
-
-	clock_gettime(CLOCK_REALTIME, &t[0]);
-	t[0].tv_sec -= seconds;
-	t[1] = t[0];
-	assert_int_equal(utimensat(AT_FDCWD, "proc/77/root/tmp/perf-5.map", t, 0), 0);
-}
-
-static uint64_t seconds_ago(uint64_t seconds)
-{
-	return clock_monotonic() - seconds * NSEC_PER_SEC;
-}
-
-static enum sym_reason reason_at(struct sym_perfmap *map, uint64_t addr, uint64_t from_ns)
-{
-	struct sym_hit hit;
-
-	return sym_perfmap_find(map, addr, from_ns, &hit);
-}
-
-static void growing_file_is_read_on(void **state)
-{
-	struct sym_perfmap *map;
-
-	make_process();
-	write_map("1000 10 a\nbad\n2000 10 half");
-	set_age(100);
-	assert_int_equal(load(getuid(), &map), 0);
-	assert_string_equal(name_at(map, 0x1000), "a");
-	assert_string_equal(name_at(map, 0x2000), "-");
-	assert_int_equal(sym_perfmap_bad_lines(map), 1);
-	assert_int_equal(refresh(map, seconds_ago(50)), 0);
-	lab_run("printf '_done\n3000 10 b\n' >>proc/77/root/tmp/perf-5.map");
-	assert_int_equal(refresh(map, seconds_ago(50)), 1);
-	assert_string_equal(name_at(map, 0x1000), "a");
-	assert_string_equal(name_at(map, 0x2000), "half_done");
-	assert_string_equal(name_at(map, 0x3000), "b");
-	assert_int_equal(sym_perfmap_bad_lines(map), 1);
-	/* The process is gone: what was read is the best there is. */
-	lab_run("rm -rf proc && mkdir -p proc/77");
-	assert_int_equal(refresh(map, seconds_ago(50)), -ENOENT);
-	assert_string_equal(name_at(map, 0x3000), "b");
-	sym_perfmap_free(map);
-}
-
-/* Who was there when a sample was taken nobody knows; later it is the newer one. */
-static void reused_address_has_no_name_meanwhile(void **state)
-{
-	struct sym_perfmap *map;
-
-	make_process();
-	write_map("1000 10 old\n2000 10 same\n");
-	set_age(100);
-	assert_int_equal(load(getuid(), &map), 0);
-	lab_run("printf '1008 10 new\n2000 10 same\n3000 10 x\n3000 10 y\n' "
-		">>proc/77/root/tmp/perf-5.map");
-	set_age(20);
-	assert_int_equal(refresh(map, seconds_ago(50)), 1);
-	assert_true(sym_perfmap_is_moving(map, seconds_ago(50)));
-	assert_int_equal(reason_at(map, 0x1008, seconds_ago(50)), SYM_JIT_CHANGED);
-	assert_int_equal(reason_at(map, 0x1007, seconds_ago(50)), SYM_OK);
-	assert_int_equal(reason_at(map, 0x1017, seconds_ago(50)), SYM_OK);
-	assert_int_equal(reason_at(map, 0x2000, seconds_ago(50)), SYM_OK);
-	assert_int_equal(reason_at(map, 0x3000, seconds_ago(50)), SYM_JIT_CHANGED);
-	assert_false(sym_perfmap_is_moving(map, seconds_ago(10)));
-	assert_int_equal(reason_at(map, 0x1008, seconds_ago(10)), SYM_OK);
-	assert_string_equal(name_at(map, 0x1008), "new");
-	assert_string_equal(name_at(map, 0x3000), "y");
-	sym_perfmap_free(map);
-}
-
-/* As jcmd does it: the same file, from its head. */
-static void rewritten_file_replaces_all(void **state)
-{
-	struct sym_perfmap *map;
-
-	make_process();
-	write_map("1000 10 gone\n2000 10 stays\n3000 10 before\n");
-	set_age(100);
-	assert_int_equal(load(getuid(), &map), 0);
-	write_map("3000 10 after!\n2000 10 stays\n4000 10 fresh\n5000 10 fresh2\n");
-	set_age(20);
-	assert_int_equal(refresh(map, seconds_ago(50)), 1);
-	assert_int_equal(reason_at(map, 0x1000, seconds_ago(50)), SYM_JIT_CHANGED);
-	assert_int_equal(reason_at(map, 0x2000, seconds_ago(50)), SYM_OK);
-	assert_int_equal(reason_at(map, 0x3000, seconds_ago(50)), SYM_JIT_CHANGED);
-	assert_int_equal(reason_at(map, 0x4000, seconds_ago(50)), SYM_OK);
-	assert_int_equal(reason_at(map, 0x1000, seconds_ago(10)), SYM_NOT_COVERED);
-	assert_string_equal(name_at(map, 0x3000), "after!");
-	/* Emptied: nothing is left to say. */
-	write_map("");
-	set_age(5);
-	assert_int_equal(refresh(map, seconds_ago(10)), 1);
-	assert_int_equal(reason_at(map, 0x2000, seconds_ago(10)), SYM_JIT_CHANGED);
-	assert_int_equal(reason_at(map, 0x2000, seconds_ago(1)), SYM_NOT_COVERED);
-	sym_perfmap_free(map);
-}
-
-/* Another file of the same length and time stamp is another file. */
-static void replaced_file_is_read_anew(void **state)
-{
-	struct sym_perfmap *map;
-
-	make_process();
-	write_map("1000 10 one\n");
-	set_age(100);
-	assert_int_equal(load(getuid(), &map), 0);
-	lab_run("mv proc/77/root/tmp/perf-5.map proc/77/root/tmp/other");
-	write_map("1000 10 two\n");
-	set_age(100);
-	assert_int_equal(refresh(map, seconds_ago(50)), 1);
-	assert_string_equal(name_at(map, 0x1000), "two");
 	sym_perfmap_free(map);
 }
 
@@ -451,10 +282,6 @@ int main(void)
 		cmocka_unit_test(later_line_wins),
 		cmocka_unit_test(strange_bytes),
 		cmocka_unit_test(loads_from_the_target_root),
-		cmocka_unit_test(growing_file_is_read_on),
-		cmocka_unit_test(reused_address_has_no_name_meanwhile),
-		cmocka_unit_test(rewritten_file_replaces_all),
-		cmocka_unit_test(replaced_file_is_read_anew),
 		cmocka_unit_test(owner_must_fit),
 		cmocka_unit_test(only_regular_files),
 		cmocka_unit_test(links_stay_in_the_root),

@@ -104,6 +104,24 @@ static void locations_merge_exactly(void **state)
 	profile_free(p);
 }
 
+/* A name that comes later; once. */
+static void locations_are_named_later(void **state)
+{
+	struct profile *p = new_profile(ROOMY);
+	int64_t named = add_named(p, "f"), bare = profile_add_location(p, 0, 0x1000, NULL, 0);
+	struct profile_line line = { .function_id = 1, .line = 7 };
+
+	assert_int_equal(profile_name_location(p, (uint32_t)bare, &line, 1), 0);
+	line.line = 8; /* copied */
+	assert_int_equal(p->locations[bare - 1].line_count, 1);
+	assert_int_equal(p->locations[bare - 1].lines[0].line, 7);
+	assert_int_equal(profile_name_location(p, (uint32_t)bare, &line, 1), -EINVAL);
+	assert_int_equal(profile_name_location(p, (uint32_t)named, &line, 1), -EINVAL);
+	assert_int_equal(profile_name_location(p, 0, &line, 1), -EINVAL);
+	assert_int_equal(profile_name_location(p, 3, &line, 1), -EINVAL);
+	profile_free(p);
+}
+
 static void samples_merge_and_saturate(void **state)
 {
 	struct profile *p = new_profile(ROOMY);
@@ -228,6 +246,7 @@ int main(void)
 		cmocka_unit_test(strings_are_clean_and_kept_once),
 		cmocka_unit_test(mappings_merge),
 		cmocka_unit_test(locations_merge_exactly),
+		cmocka_unit_test(locations_are_named_later),
 		cmocka_unit_test(samples_merge_and_saturate),
 		cmocka_unit_test(bad_samples_are_refused),
 		cmocka_unit_test(appended_samples_stay_apart),

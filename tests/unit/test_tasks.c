@@ -15,7 +15,15 @@
 
 #include "agent/resolve/tasks.h"
 
-enum { TGID = 100, TID = 105, NS_TGID = 7, TICKS = 5000, ID = 11, ID_AFTER_EXEC = 12, ADDR = 0x1010 };
+enum {
+	TGID = 100,
+	TID = 105,
+	NS_TGID = 7,
+	TICKS = 5000,
+	ID = 11,
+	ID_AFTER_EXEC = 12,
+	ADDR = 0x1010
+};
 
 static char root[] = "/tmp/sonde-tasks-XXXXXX";
 static struct task_tables tables;
@@ -318,8 +326,7 @@ static void test_after_exec(void **state)
 	put_process(ID_AFTER_EXEC, "after", 2);
 	write_map(TGID, "1000 20 after_exec\n");
 	check_name(jit(ID, 2), "before");
-	check_name(jit(ID_AFTER_EXEC, 2),
-		   "after_exec");
+	check_name(jit(ID_AFTER_EXEC, 2), "after_exec");
 }
 
 /* A record that comes again keeps what is known, and the thing is known anew. */

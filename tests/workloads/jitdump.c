@@ -18,8 +18,8 @@ enum { FUNCTIONS = 3, SPACING = 0x400, MAPPED = 0x1000, PREFIX = 16 };
 
 static const char *const names[FUNCTIONS] = { "jd_hot_60 app.js:10", "Lapp/Main;.hot_30([BI)V",
 					      "jd_hot_10" };
-static const char *const shown[FUNCTIONS] = { "jd_hot_60 app.js:10",
-					      "app.Main.hot_30(byte[], int)", "jd_hot_10" };
+static const char *const shown[FUNCTIONS] = { "jd_hot_60 app.js:10", "app.Main.hot_30(byte[], int)",
+					      "jd_hot_10" };
 static const unsigned int weights[FUNCTIONS] = { 60, 30, 10 };
 
 static FILE *file;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of `sonde symbolize`: where the files of a mapping are, and what names its addresses. */
+#ifndef CLI_SYMBOLIZE_H
+#define CLI_SYMBOLIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/profile.h"
+#include "symbolizer/symbolizer.h"
+
+struct symbolize_options {
+	const char *output; /* NULL: the file itself */
+	const char *symfs;  /* NULL: this machine's root */
+	const char *debug_dir;
+	bool no_demangle;
+	bool quiet;
+};
+
+/* What names the addresses of one mapping. */
+struct symbolize_source {
+	struct sym_file *file; /* or NULL */
+	struct sym_kernel *kernel;
+	uint64_t slide; /* address in the profile minus that in the file */
+};
+
+/*
+ * Finds it, by the mapping's path and build-id: SYM_OK, or why there is none. The build-id must be
+ * the same. kernel_text: where the kernel lay, 0 if the profile does not tell.
+ */
+enum sym_reason symbolize_source_open(const struct symbolize_options *options, const char *path,
+				      const char *build_id, uint64_t kernel_text,
+				      struct symbolize_source *ret_source);
+void symbolize_source_close(struct symbolize_source *source);
+
+enum sym_reason symbolize_source_find(struct symbolize_source *source, uint64_t address,
+				      struct sym_hit *ret_hit);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files by build-id; see symbolize.h. A file of another build gives wrong names, so each that is
+ * found is asked for its own build-id before it is used.
+ */
+#include "cli/symbolize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define KERNEL "[kernel.kallsyms]"
+#define VDSO   "[vdso]"
+
+static const char kallsyms[] = "/proc/kallsyms", kernel_notes[] = "/sys/kernel/notes";
+
+/* Takes the file if it is the one that is wanted: SYM_OK, or why not. */
+static enum sym_reason try_file(const char *path, const char *build_id,
+				const struct sym_file_options *options, struct sym_file **ret_file)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+	struct sym_file *file;
+	struct stat st;
+
+	if (fd < 0)
+		return SYM_NO_FILE;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return SYM_NO_FILE;
+	}
+	err = sym_file_load(fd, options, &file);
+	close(fd);
+	if (err)
+		return err == -ENOEXEC || err == -EBADMSG ? SYM_BAD_ELF : SYM_NO_MEMORY;
+	if (strcmp(sym_file_build_id(file), build_id) != 0) {
+		sym_file_free(file);
+		return SYM_FILE_CHANGED;
+	}
+	*ret_file = file;
+	return SYM_OK;
+}
+
+/* Forms of where a file may be: %s is the directory, then the two parts of the build-id. */
+static const char *const by_build_id[] = { "%s/.build-id/%.2s/%s.debug", "%s/.build-id/%.2s/%s",
+					   "%s/usr/lib/debug/.build-id/%.2s/%s.debug" };
+
+static enum sym_reason find_debug_file(const char *dir, const char *build_id,
+				       const struct sym_file_options *options,
+				       struct sym_file **ret_file)
+{
+	enum sym_reason reason = SYM_NO_FILE, tried;
+	char path[PATH_MAX];
+
+	if (!dir || strlen(build_id) < 3 ||
+	    strspn(build_id, "0123456789abcdef") != strlen(build_id))
+		return SYM_NO_FILE;
+	for (size_t i = 0; i < sizeof(by_build_id) / sizeof(by_build_id[0]); i++) {
+		if (snprintf(path, sizeof(path), by_build_id[i], dir, build_id, build_id + 2) >=
+		    (int)sizeof(path))
+			continue;
+		tried = try_file(path, build_id, options, ret_file);
+		if (tried == SYM_OK)
+			return SYM_OK;
+		reason = tried == SYM_NO_FILE ? reason : tried;
+	}
+	return reason;
+}
+
+/* The file itself, else its debug file. */
+static enum sym_reason open_file(const struct symbolize_options *options, const char *mapped,
+				 const char *build_id, struct sym_file **ret_file)
+{
+	struct sym_file_options load = { .debug_dir = options->debug_dir,
+					 .path = mapped,
+					 .symfs = options->symfs,
+					 .no_demangle = options->no_demangle };
+	enum sym_reason reason = SYM_NO_FILE, tried;
+	char path[PATH_MAX];
+
+	if (mapped[0] == '/' &&
+	    snprintf(path, sizeof(path), "%s%s", options->symfs ? options->symfs : "", mapped) <
+		    (int)sizeof(path))
+		reason = try_file(path, build_id, &load, ret_file);
+	if (reason != SYM_OK) {
+		tried = find_debug_file(options->symfs, build_id, &load, ret_file);
+		if (tried != SYM_OK && tried != SYM_BAD_ELF)
+			tried = find_debug_file(options->debug_dir, build_id, &load, ret_file);
+		reason = tried == SYM_NO_FILE ? reason : tried;
+	}
+	return reason;
+}
+
+/* The running kernel, if it is the same one and lies where the recorded one did. */
+static bool is_running_kernel(const char *build_id, uint64_t kernel_text)
+{
+	uint64_t text;
+	char hex[130];
+
+	return sym_kernel_build_id(kernel_notes, hex, sizeof(hex)) == 0 &&
+	       strcmp(hex, build_id) == 0 && sym_kernel_text(kallsyms, &text) == 0 &&
+	       text == kernel_text;
+}
+
+static enum sym_reason open_kernel(const struct symbolize_options *options, const char *build_id,
+				   uint64_t kernel_text, struct symbolize_source *source)
+{
+	enum sym_reason reason;
+
+	if (kernel_text == 0)
+		return SYM_NO_KALLSYMS;
+	if (is_running_kernel(build_id, kernel_text) &&
+	    sym_kernel_load(kallsyms, options->no_demangle, &source->kernel) == 0)
+		return SYM_OK;
+	source->kernel = NULL;
+	reason = open_file(options, KERNEL, build_id, &source->file);
+	if (reason == SYM_OK)
+		source->slide = kernel_text - sym_file_code_start(source->file);
+	return reason;
+}
+
+static enum sym_reason open_vdso(const struct symbolize_options *options, const char *build_id,
+				 struct sym_file **ret_file)
+{
+	struct sym_file_options load = { .no_demangle = options->no_demangle };
+	struct sym_file *file;
+
+	if (sym_file_load_vdso(&load, &file))
+		return SYM_NO_FILE;
+	if (strcmp(sym_file_build_id(file), build_id) != 0) {
+		sym_file_free(file);
+		return open_file(options, VDSO, build_id, ret_file);
+	}
+	*ret_file = file;
+	return SYM_OK;
+}
+
+enum sym_reason symbolize_source_open(const struct symbolize_options *options, const char *path,
+				      const char *build_id, uint64_t kernel_text,
+				      struct symbolize_source *ret_source)
+{
+	struct symbolize_source source = { 0 };
+	enum sym_reason reason;
+
+	if (!build_id[0])
+		reason = path[0] == '[' ? SYM_NO_JIT_MAP : SYM_NO_FILE;
+	else if (strcmp(path, KERNEL) == 0)
+		reason = open_kernel(options, build_id, kernel_text, &source);
+	else if (strcmp(path, VDSO) == 0)
+		reason = open_vdso(options, build_id, &source.file);
+	else
+		reason = open_file(options, path, build_id, &source.file);
+	*ret_source = source;
+	return reason;
+}
+
+void symbolize_source_close(struct symbolize_source *source)
+{
+	sym_file_free(source->file);
+	sym_kernel_free(source->kernel);
+	*source = (struct symbolize_source){ 0 };
+}
+
+enum sym_reason symbolize_source_find(struct symbolize_source *source, uint64_t address,
+				      struct sym_hit *ret_hit)
+{
+	enum sym_reason reason;
+
+	if (source->file)
+		return sym_file_find(source->file, address - source->slide, ret_hit);
+	if (!source->kernel)
+		return SYM_NO_FILE;
+	reason = sym_kernel_find(source->kernel, address, ret_hit);
+	/* Modules and BPF programs may be others by now. */
+	if (reason == SYM_OK && strcmp(ret_hit->module, KERNEL) != 0)
+		reason = SYM_NOT_COVERED;
+	return reason;
+}
