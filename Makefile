@@ -19,7 +19,7 @@ GOALS := $(or $(MAKECMDGOALS),all)
 GROUPS := build $(if $(filter test test-live ci,$(GOALS)),test live) \
 	$(if $(filter unit bpf_host fuzz lint golden oracle oracle_unwind,$(GOALS)),test) \
 	$(if $(filter test-vm,$(GOALS)),vm) $(if $(filter test-fresh,$(GOALS)),fresh) \
-	$(if $(filter bench,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
+	$(if $(filter bench bench-names,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
 ifneq ($(if $(NO_SETUP),,$(filter-out help clean format,$(GOALS))),)
 ifneq ($(shell CLANG='$(CLANG)' tools/setup $(GROUPS) >&2 || echo failed),)
 $(error packages are missing)
@@ -218,6 +218,12 @@ test-image: all workloads
 	$(Q)tests/run image
 bench: all workloads
 	$(Q)tests/bench/run.sh
+# Names only: perf report, llvm-symbolizer and sonde on the same recording.
+$(BUILD)/tools/lookups: tests/bench/lookups.c $(BUILD)/rel/symbolizer.a $(BUILD)/rel/base.a
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CFLAGS_BASE) $(CFLAGS_rel) -o $@ $^ $(LIBS)
+bench-names: all workloads $(BUILD)/tools/lookups
+	$(Q)python3 -B tests/bench/names.py
 soak: all workloads
 	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) python3 tests/soak/soak.py
 unwind-table: all
@@ -254,6 +260,7 @@ make test-fresh      make run and make test in a fresh Debian 12 (root)
 make test-image      the container image and the manifest, by runc and helm (root)
 make lint            layering, sizes, licences; each header by itself
 make bench           cost beside other profilers (root)
+make bench-names     time to names beside perf report and llvm-symbolizer (root)
 make soak            the agent under a mixed load, SOAK_SECONDS=1800 (root)
 make unwind-table    whole stacks of real programs under load, P="git_gc go", UNWIND_SECONDS=60 (root)
 make install         DESTDIR= PREFIX=/usr/local: program and man page
@@ -268,4 +275,4 @@ clean:
 FORCE:
 -include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/image -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 .PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm test-vm-soak \
-	test-fresh test-image bench soak unwind-table run install format help clean FORCE
+	test-fresh test-image bench bench-names soak unwind-table run install format help clean FORCE
