@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "symbolizer/symbolizer.h"
 
 /* Reads on, with samples since from_ns. */
 static int refresh(struct sym_perfmap *map, uint64_t from_ns)
