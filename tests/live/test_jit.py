@@ -35,7 +35,7 @@ def named_share(r, name, pid):
     """What part of the user-mode samples of `pid` has a frame with `name` in its function."""
     samples = [s for s in r.select(pid=pid) if lab.in_user_mode(s)]
     total = r.count(samples)
-    check(total > 200, f"only {total} samples in user mode: {r.stderr.strip()}")
+    check(total > 50, f"only {total} samples in user mode: {r.stderr.strip()}")
     named = r.count(s for s in samples if any(name in str(f.function) for f in s.frames))
     note(f"{named} of {total} samples in user mode name {name}")
     return named / total
@@ -57,7 +57,7 @@ def check_node(pid, flags):
               if f.module in ("[jit]", "[anon]")]
     total, unnamed = (sum(n for f, n in frames if all_ or not f.function) for all_ in (1, 0))
     note(f"{unnamed} of {total} frames of JIT code have no name")
-    check(total > 200 and unnamed <= 0.01 * total, "JIT frames are not named")
+    check(total > 50 and unnamed <= 0.01 * total, "JIT frames are not named")
     check(share > (0.2 if flags == "--no-opt" else 0.9), "JavaScript is not named")
 
 
