@@ -178,17 +178,17 @@ def check_turns(options, least):
 
 @test("one address, ever new functions by jitdump: no wrong name")
 def turns_by_jitdump():
-    check_turns([], 0.3)
+    check_turns([], 0.2)
 
 
 @test("one address, ever new functions by a growing perf map: no wrong name")
 def turns_by_map():
-    check_turns(["-m"], 0.3)
+    check_turns(["-m"], 0.2)
 
 
 @test("one address, ever new functions by a perf map that is written anew: no wrong name")
 def turns_by_new_maps():
-    check_turns(["-m", "-w"], 0.3)
+    check_turns(["-m", "-w"], 0.2)
 
 
 @test("perf maps of 10 GB and of control bytes harm nothing")

@@ -10,6 +10,7 @@
  * -m: a perf map, /tmp/perf-<pid>.map, in place of the jitdump; -w: written anew at each turn,
  * in place of growing.
  */
+#include <pthread.h>
 #include <sys/prctl.h>
 
 #include "template.h"
@@ -158,8 +159,9 @@ static void run_shares(uint64_t end)
 	       (unsigned long long)took[1], shown[2], (unsigned long long)took[2]);
 }
 
-static void run_turns(uint64_t end)
+static void *run_turns(void *end_ptr)
 {
+	uint64_t end = *(uint64_t *)end_ptr;
 	unsigned int turn = 0;
 	char name[16]; /* as long as a thread's name */
 
@@ -175,6 +177,17 @@ static void run_turns(uint64_t end)
 		prctl(PR_SET_NAME, "jitdump");
 	}
 	printf("{\"event\":\"truth\",\"pid\":%d,\"turns\":%u}\n", (int)getpid(), turn);
+	return NULL;
+}
+
+/* Not in the first thread: its name is that of the process. */
+static void run_turns_apart(uint64_t end)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run_turns, &end))
+		burn_die("pthread_create");
+	pthread_join(thread, NULL);
 }
 
 int main(int argc, char **argv)
@@ -199,7 +212,7 @@ int main(int argc, char **argv)
 	burn_catch_signals();
 	open_file(dir);
 	write_code();
-	(turn_ns ? run_turns : run_shares)(seconds_ns ? wall_ns() + seconds_ns : 0);
+	(turn_ns ? run_turns_apart : run_shares)(seconds_ns ? wall_ns() + seconds_ns : 0);
 	unlink(path);
 	return 0;
 }
