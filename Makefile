@@ -44,13 +44,13 @@ LAYERS := prog proto symbolizer base
 SRC_base := $(wildcard base/*.c)
 SRC_symbolizer := $(wildcard symbolizer/*.c)
 SRC_proto := $(wildcard proto/*.c)
-# http_none.c takes the place of http.c in the static program: see the comment there.
-SRC_prog := $(filter-out agent/main.c agent/http_none.c,$(wildcard agent/*.c agent/*/*.c cli/*.c))
+# The _none.c take the places of http.c and transport.c in the static program: see there.
+SRC_prog := $(filter-out agent/main.c agent/http_none.c agent/export/transport_none.c,$(wildcard agent/*.c agent/*/*.c cli/*.c))
 # The definitions of the shared maps first: the linker wants them before their uses.
 BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c))
 LIBS := -lzstd -lz -llzma -l:libiberty.a
 STATIC_LIBS := -lbpf -lelf -lsqlite3 -lm -lyaml -ljansson -lseccomp $(LIBS)
-PROG_LIBS := -lmicrohttpd $(STATIC_LIBS)
+PROG_LIBS := -lmicrohttpd -lcurl $(STATIC_LIBS)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -126,7 +126,7 @@ $(GEN)/bpf.insns: $(GEN)/x86_64/sonde.o $(BUILD)/tools/bpf_insns
 $(BUILD)/sonde: $(BUILD)/rel/agent/main.o $(LAYERS:%=$(BUILD)/rel/%.a)
 	$(call say,LD,$@)$(CC) $(CFLAGS_rel) $(LDFLAGS) -o $@ $^ $(PROG_LIBS)
 
-$(BUILD)/sonde-static: $(BUILD)/rel/agent/main.o $(BUILD)/rel/agent/http_none.o $(LAYERS:%=$(BUILD)/rel/%.a)
+$(BUILD)/sonde-static: $(BUILD)/rel/agent/main.o $(BUILD)/rel/agent/http_none.o $(BUILD)/rel/agent/export/transport_none.o $(LAYERS:%=$(BUILD)/rel/%.a)
 	$(call say,LD,$@)$(CC) $(CFLAGS_rel) $(LDFLAGS) -static -o $@ $^ $(STATIC_LIBS)
 
 $(BUILD)/sonde-san: $(BUILD)/san/agent/main.o $(LAYERS:%=$(BUILD)/san/%.a)

@@ -56,6 +56,7 @@ static void on_heartbeat(void *context)
 	d->heartbeat = now;
 	if (d->http)
 		http_run(d->http);
+	daemon_export_notices(d);
 	if (notify_watchdog_interval())
 		notify_send("WATCHDOG=1");
 }
@@ -162,6 +163,7 @@ static void reload(struct daemon *d)
 	fresh.listen = d->options.listen;
 	fresh.collect_ns = d->options.collect_ns;
 	fresh.window_ns = d->options.window_ns;
+	fresh.export = d->options.export;
 	windows_collect(d, false); /* a profile has one frequency */
 	d->options = fresh;
 	use_options(d);
@@ -214,7 +216,7 @@ static int open_storage(struct daemon *d, char *reason, size_t size)
 	err = journal_open(d->options.dir, &d->journal);
 	if (err)
 		snprintf(reason, size, "%s/journal: %s", d->options.dir, strerror(-err));
-	return err;
+	return err ? err : daemon_export_open(d, reason, size);
 }
 
 static int open_agent(struct daemon *d, char *reason, size_t size)
@@ -320,6 +322,7 @@ static void finish(struct daemon *d)
 
 static void release(struct daemon *d)
 {
+	daemon_export_close(d);
 	loop_free(d->loop);
 	http_close(d->http);
 	agent_close(d->agent);
@@ -356,6 +359,7 @@ int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn,
 		return 1;
 	}
 	drop_privileges(d);
+	daemon_export_start(d);
 	measure(d);
 	log_info("sonde %s: %s at %u Hz on %zu CPUs, into %s", SONDE_VERSION,
 		 agent_is_hardware(d->agent) ? "cycles" : "cpu-clock", agent_frequency(d->agent),

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/export/exporter.h"
+
 struct daemon_options {
 	const char *dir;        /* the store */
 	const char *listen;     /* address of the metrics page; "off": none */
@@ -30,6 +32,7 @@ struct daemon_options {
 	bool thread_names;
 	bool no_demangle;
 	bool no_symbols;
+	struct exporter_options export; /* delivery to stores */
 };
 
 /* Reads the configuration again: 0 and all options, or -errno and one line in `reason`. */

@@ -226,6 +226,7 @@ int daemon_metrics_page(void *context, struct buf *body)
 	write_tables(body, &totals);
 	write_usage(d, body, &totals);
 	write_storage(d, body);
+	daemon_export_metrics(d, body);
 	return 200;
 }
 

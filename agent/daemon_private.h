@@ -24,6 +24,7 @@ struct daemon {
 	struct agent *agent;
 	struct store *store;
 	struct journal *journal;
+	struct exporter *exporter; /* NULL: no sinks */
 	struct http_server *http; /* NULL: no metrics page */
 	struct governor governor;
 	struct log_site level_sites[GOVERNOR_LEVELS];
@@ -51,6 +52,13 @@ void windows_collect(struct daemon *d, bool last);
 
 /* All windows in the journal become profiles of the store. */
 void windows_flush(struct daemon *d);
+
+/* Delivery: open it, say what it has to say, its metrics, end it. */
+int daemon_export_open(struct daemon *d, char *reason, size_t size);
+void daemon_export_start(struct daemon *d);
+void daemon_export_notices(struct daemon *d);
+void daemon_export_metrics(const struct daemon *d, struct buf *out);
+void daemon_export_close(struct daemon *d);
 
 /* The pages. Return an HTTP status. */
 int daemon_metrics_page(void *context, struct buf *body);

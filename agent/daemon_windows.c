@@ -68,6 +68,17 @@ static void journal_or_keep(struct daemon *d, uint64_t window, struct profile *p
 		keep_pending(d, p);
 }
 
+/*
+ * Into the spool first: when only the store fails, both get the window again, and the spool knows
+ * it.
+ */
+static int keep_window(struct daemon *d, const struct profile *p)
+{
+	int err = d->exporter ? exporter_add(d->exporter, p) : 0;
+
+	return err ? err : store_add(d->store, p, agent_is_hardware(d->agent) ? "cycles" : "cpu");
+}
+
 void windows_flush(struct daemon *d)
 {
 	struct profile *p;
@@ -75,7 +86,7 @@ void windows_flush(struct daemon *d)
 	int err;
 
 	while ((err = journal_read_oldest(d->journal, UINT64_MAX, &window, &p)) == 0) {
-		err = store_add(d->store, p, agent_is_hardware(d->agent) ? "cycles" : "cpu");
+		err = keep_window(d, p);
 		if (err == -EINVAL || err == -EFBIG) {
 			/* It will never be taken, and must not block those behind it. */
 			d->totals.lost_samples += count_samples(p);

@@ -8,6 +8,7 @@
 #include "agent/daemon.h"
 #include "agent/log.h"
 #include "base/arena.h"
+#include "cli/agent_sinks.h"
 #include "cli/commands.h"
 
 enum { CONFIG_BYTES = 1 << 20, REASON_BYTES = 1024 };
@@ -60,6 +61,7 @@ const struct option_row agent_rows[] = {
 	  "where separate debug files are" },
 	{ "symfs", 0, OPTION_TEXT, "DIR", "", 0, 0, FIELD(symfs),
 	  "a folder with unstripped copies of files at their paths, for names (\"\": none)" },
+	SINK_ROWS,
 	{ "example-config", 0, OPTION_FLAG, NULL, NULL, 0, 0,
 	  offsetof(struct agent_arguments, example), "print a configuration file with all defaults",
 	  .argv_only = true },
@@ -87,7 +89,7 @@ static int check(const struct agent_arguments *a, char *reason, size_t size)
 		snprintf(reason, size, "window: must not be shorter than collect");
 		return -EINVAL;
 	}
-	return 0;
+	return exporter_check(&a->daemon.export, reason, size);
 }
 
 /* Defaults, then the file, then the environment and the arguments again on top of it. */

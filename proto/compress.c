@@ -334,7 +334,26 @@ static int put_to_buf(void *context, const void *bytes, size_t len)
 	return buf_error(context);
 }
 
+struct byte_sink buf_sink(struct buf *out)
+{
+	return (struct byte_sink){ put_to_buf, out };
+}
+
+int compress_put(enum compress_kind kind, const void *bytes, size_t len, struct buf *out)
+{
+	struct compressor *c;
+	int err = compressor_open(kind, 0, buf_sink(out), &c);
+
+	if (err)
+		return err;
+	err = sink_write(c, bytes, len);
+	if (!err)
+		err = compressor_finish(c);
+	compressor_close(c);
+	return err;
+}
+
 int pprof_put_compressed(const struct profile *p, enum compress_kind kind, struct buf *out)
 {
-	return pprof_write_compressed(p, kind, (struct byte_sink){ put_to_buf, out });
+	return pprof_write_compressed(p, kind, buf_sink(out));
 }

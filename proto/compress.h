@@ -19,6 +19,12 @@ struct byte_sink compressor_sink(struct compressor *c);
 int compressor_finish(struct compressor *c);
 void compressor_close(struct compressor *c);
 
+/* Output that is appended to a buffer whose bound applies. */
+struct byte_sink buf_sink(struct buf *out);
+
+/* Bytes compressed whole and appended to `out`, whose bound applies (-ENOSPC). */
+int compress_put(enum compress_kind kind, const void *bytes, size_t len, struct buf *out);
+
 /* A whole profile as compressed pprof. 0, or what the writer or the sink returned. */
 int pprof_write_compressed(const struct profile *p, enum compress_kind kind, struct byte_sink out);
 

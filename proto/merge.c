@@ -20,6 +20,8 @@ static const char COUNTER_PREFIX[] = "sonde.";
 struct merge {
 	struct profile *dst;
 	const struct profile *src;
+	bool some_labels; /* only those with the key keep_label */
+	const char *keep_label;
 	uint32_t *strings, *mappings, *functions, *locations;
 	struct buf lines, stack, labels; /* scratch */
 };
@@ -143,6 +145,12 @@ static int64_t location_of(struct merge *m, uint32_t id)
 	return number;
 }
 
+static bool is_kept(const struct merge *m, const struct profile_label *label)
+{
+	return !m->some_labels ||
+	       strcmp(profile_text(m->src, label->key), m->keep_label) == 0;
+}
+
 static int add_sample(struct merge *m, const struct profile_sample *sample)
 {
 	buf_reset(&m->stack);
@@ -158,6 +166,8 @@ static int add_sample(struct merge *m, const struct profile_sample *sample)
 	for (size_t i = 0; i < sample->label_count; i++) {
 		struct profile_label label = sample->labels[i];
 
+		if (!is_kept(m, &label))
+			continue;
 		if (!translate_string(m, &label.key) || !translate_string(m, &label.str) ||
 		    !translate_string(m, &label.unit))
 			return -ENOMEM;
@@ -167,7 +177,7 @@ static int add_sample(struct merge *m, const struct profile_sample *sample)
 		return -ENOMEM;
 	return profile_add_sample(m->dst, (const uint32_t *)m->stack.data, sample->location_count,
 				  sample->values, (const struct profile_label *)m->labels.data,
-				  sample->label_count);
+				  m->labels.len / sizeof(struct profile_label));
 }
 
 /* ---- what the samples mean ---- */
@@ -360,5 +370,31 @@ int profile_merge(struct profile *dst, const struct profile *src)
 	if (!err)
 		err = join_comments(dst, src);
 	merge_fini(&m);
+	return err;
+}
+
+int profile_extract(const struct profile *src, const uint32_t *samples, size_t count,
+		    const char *keep_label, size_t max_bytes, struct profile **ret_profile)
+{
+	struct profile *p;
+	struct merge m;
+	int err = profile_new(max_bytes, &p);
+
+	if (err)
+		return err;
+	err = merge_init(&m, p, src);
+	m.some_labels = keep_label != PROFILE_ALL_LABELS;
+	m.keep_label = keep_label;
+	if (!err)
+		err = join_header(&m);
+	for (size_t i = 0; !err && i < count; i++)
+		err = add_sample(&m, &src->samples[samples[i]]);
+	merge_fini(&m);
+	if (err)
+		err = err == -ENOMEM && p->full ? -EFBIG : err;
+	if (err)
+		profile_free(p);
+	else
+		*ret_profile = p;
 	return err;
 }

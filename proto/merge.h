@@ -23,4 +23,14 @@
  */
 int profile_merge(struct profile *dst, const struct profile *src);
 
+/*
+ * Some samples of `src`, by their index, as a new profile of at most max_bytes with the same
+ * types, period and times, and only the strings, mappings, functions and locations that are in
+ * use. Of the labels only those with the key `keep_label` stay ("": none), so samples that
+ * differ in others become one. No comments. 0, -ENOMEM, or -EFBIG over the bound.
+ */
+#define PROFILE_ALL_LABELS NULL
+int profile_extract(const struct profile *src, const uint32_t *samples, size_t count,
+		    const char *keep_label, size_t max_bytes, struct profile **ret_profile);
+
 #endif

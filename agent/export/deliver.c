@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One window to one sink. The work is a stack of ranges of the window's samples, at first one
+ * range with all. A range that is too large is split, between two series if it has several, else
+ * in the middle of its samples. A refused one is split between series, to find the one that is
+ * meant, as long as the window's budget for that lasts; a refused series is set aside.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/export/dead_letter.h"
+#include "agent/export/deliver.h"
+#include "base/clock.h"
+
+enum {
+	MAX_RANGES = 64,    /* halving needs log2 of the samples */
+	REJECT_BUDGET = 32, /* more requests for one window to find what is refused */
+};
+
+static const size_t PROFILE_BYTES = 2 << 20; /* below the burst that Pyroscope has by default */
+
+struct range {
+	size_t first, end;
+};
+
+struct ranges {
+	struct range todo[MAX_RANGES];
+	size_t count;
+	unsigned rejects; /* splits for being refused */
+};
+
+static bool has_several_series(const struct export_batch *b)
+{
+	return series_at(b->series, b->first) != series_at(b->series, b->end - 1);
+}
+
+/* Where to cut: the border between series that is nearest to the middle, or the middle. */
+static size_t middle_of(const struct export_batch *b)
+{
+	size_t middle = b->first + (b->end - b->first) / 2, before, behind;
+	const struct series *s = &b->series->series[series_at(b->series, middle)];
+
+	if (!has_several_series(b))
+		return middle;
+	before = s->first;
+	behind = s->first + s->count;
+	if (before <= b->first)
+		return behind;
+	if (behind >= b->end)
+		return before;
+	return middle - before <= behind - middle ? before : behind;
+}
+
+/* Both halves, the first one on top. False when there is no room or nothing to cut. */
+static bool push_halves(struct ranges *r, const struct export_batch *b)
+{
+	size_t middle;
+
+	if (b->end - b->first < 2 || r->count + 2 > MAX_RANGES)
+		return false;
+	middle = middle_of(b);
+	r->todo[r->count++] = (struct range){ middle, b->end };
+	r->todo[r->count++] = (struct range){ b->first, middle };
+	return true;
+}
+
+static void count(struct sender *s, uint64_t *total, uint64_t more)
+{
+	pthread_mutex_lock(&s->x->lock);
+	*total += more;
+	pthread_mutex_unlock(&s->x->lock);
+}
+
+static uint64_t samples_of(const struct export_batch *b)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = b->first; i < b->end; i++)
+		sum += (uint64_t)b->p->samples[b->series->order[i]].values[0];
+	return sum;
+}
+
+static void set_aside(struct delivery *d)
+{
+	struct sender *s = d->s;
+	int err = dead_letter_write(s->x->spool_dir, &d->batch, d->chunk->number, s->type->name,
+				    s->why);
+
+	count(s, err ? &s->totals.dropped_disk : &s->totals.refused, 1);
+	sender_say(s, &s->refusal, NOTICE_WARN, "sink %s: refused: %s; %llu samples %s",
+		   s->type->name, s->why, (unsigned long long)samples_of(&d->batch),
+		   err ? "are lost, as the disk refused, too" : "are set aside in spool/dead");
+}
+
+/* What becomes of a range after its last answer; false when it is time to stop. */
+static bool settle(struct delivery *d, struct ranges *r, enum outcome outcome)
+{
+	switch (outcome) {
+	case OUTCOME_STOP:
+		return false;
+	case OUTCOME_GONE:
+		r->count = 0;
+		return true;
+	case OUTCOME_SENT:
+		count(d->s, &d->s->totals.samples, samples_of(&d->batch));
+		return true;
+	case OUTCOME_SPLIT:
+		count(d->s, &d->s->totals.splits, 1);
+		if (!push_halves(r, &d->batch))
+			set_aside(d);
+		return true;
+	case OUTCOME_REFUSED:
+		if (r->rejects < REJECT_BUDGET && has_several_series(&d->batch)) {
+			r->rejects++;
+			if (push_halves(r, &d->batch))
+				return true;
+		}
+		set_aside(d);
+		return true;
+	}
+	return true;
+}
+
+static bool send_all(struct delivery *d)
+{
+	struct ranges r = { .todo = { { 0, d->batch.p->sample_count } }, .count = 1 };
+	enum outcome outcome = OUTCOME_SENT;
+
+	if (d->batch.p->sample_count == 0)
+		r.count = 0;
+	while (r.count > 0) {
+		struct range next = r.todo[--r.count];
+
+		d->batch.first = next.first;
+		d->batch.end = next.end;
+		outcome = deliver_range(d);
+		if (!settle(d, &r, outcome))
+			return false;
+	}
+	if (outcome != OUTCOME_GONE)
+		count(d->s, &d->s->totals.windows, 1);
+	return true;
+}
+
+static bool is_damage(int err)
+{
+	return err == -EBADMSG || err == -EFBIG || err == -ENOSPC || err == -EISDIR;
+}
+
+/* 1: loaded; 0: there is nothing to send; -1: time to stop. */
+static int load(struct sender *s, const struct spool_chunk *chunk, struct profile **ret_profile,
+		struct series_list *ret_list)
+{
+	for (;;) {
+		struct profile *p = NULL;
+		int err = spool_load(s->x->spool_dir, chunk, &p);
+
+		if (!err)
+			err = series_split(p, s->x->options.max_series, ret_list);
+		if (!err) {
+			*ret_profile = p;
+			return 1;
+		}
+		profile_free(p);
+		if (err == -ENOENT)
+			return 0;
+		if (is_damage(err)) {
+			pthread_mutex_lock(&s->x->lock);
+			spool_set_aside(s->x->spool, chunk);
+			s->totals.damaged++;
+			pthread_mutex_unlock(&s->x->lock);
+			return 0;
+		}
+		snprintf(s->why, sizeof(s->why), "spool: %s", strerror(-err));
+		if (!deliver_failed(s, VERDICT_RETRY, 0))
+			return -1;
+	}
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a && a < b ? a : b;
+}
+
+bool sender_deliver(struct sender *s, const struct spool_chunk *chunk)
+{
+	struct series_list list = { 0 };
+	struct profile *p = NULL;
+	int loaded = load(s, chunk, &p, &list);
+	struct delivery d = {
+		.s = s,
+		.chunk = chunk,
+		.batch = {
+			.p = p,
+			.series = &list,
+			.identity = &s->x->identity,
+			.limits = {
+				.request_bytes = s->x->options.request_kib << 10,
+				.profile_bytes = least(s->x->options.request_kib << 10,
+						       PROFILE_BYTES),
+				.profile_samples = s->type->max_samples ?: SIZE_MAX,
+			},
+		},
+	};
+	bool done = loaded >= 0;
+
+	if (loaded > 0) {
+		count(s, &s->totals.folded_series, list.folded);
+		done = send_all(&d);
+	}
+	series_list_fini(&list);
+	profile_free(p);
+	return done;
+}

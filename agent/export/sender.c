@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sink's thread: takes windows out of the spool, oldest first, and waits between them. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "agent/export/exporter_private.h"
+
+uint64_t export_random(void)
+{
+	uint64_t value = 0;
+
+	/* Spreading is all that it is for: without entropy the clock will do. */
+	if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != (ssize_t)sizeof(value))
+		value = clock_monotonic() * 0x9e3779b97f4a7c15ULL;
+	return value;
+}
+
+void sender_say(struct sender *s, struct notice *slot, enum notice_level level, const char *format,
+		...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&s->x->lock);
+	va_start(args, format);
+	vsnprintf(slot->text, sizeof(slot->text), format, args);
+	va_end(args);
+	slot->level = level;
+	slot->there = true;
+	pthread_mutex_unlock(&s->x->lock);
+}
+
+/* Under the lock: until something changes, or the deadline. */
+static void sleep_until(struct exporter *x, nsec_t deadline)
+{
+	struct timespec at = {
+		.tv_sec = (time_t)(deadline / NSEC_PER_SEC),
+		.tv_nsec = (long)(deadline % NSEC_PER_SEC),
+	};
+
+	pthread_cond_timedwait(&x->changed, &x->lock, &at);
+}
+
+bool sender_wait(struct sender *s, nsec_t deadline)
+{
+	struct exporter *x = s->x;
+	bool go_on;
+
+	pthread_mutex_lock(&x->lock);
+	/* Who drains before the end waits for nobody. */
+	while (!x->stopping && !x->draining && clock_monotonic() < deadline)
+		sleep_until(x, deadline);
+	go_on = !x->stopping && (!x->draining || clock_monotonic() >= deadline);
+	pthread_mutex_unlock(&x->lock);
+	return go_on;
+}
+
+/* When a window may go: the newest one waits for this node's turn. */
+static nsec_t ready_at(const struct sender *s, const struct spool_chunk *chunk)
+{
+	const struct exporter *x = s->x;
+
+	return chunk->number == x->added_number && !x->draining ? x->added + s->spread : 0;
+}
+
+/* The next window, waited for; false when it is time to stop. */
+static bool next_chunk(struct sender *s, struct spool_chunk *ret_chunk)
+{
+	static const nsec_t LONG = 3600 * NSEC_PER_SEC;
+	struct exporter *x = s->x;
+	bool found = false;
+
+	pthread_mutex_lock(&x->lock);
+	while (!x->stopping) {
+		nsec_t now = clock_monotonic(), at = now + LONG;
+
+		if (spool_next(x->spool, s->cursor, ret_chunk)) {
+			at = ready_at(s, ret_chunk);
+			found = at <= now;
+		}
+		if (found || x->draining)
+			break;
+		sleep_until(x, at);
+	}
+	pthread_mutex_unlock(&x->lock);
+	return found;
+}
+
+/*
+ * The cursor is on disk before the window may go: after a crash in between it is sent once more.
+ * It goes on also if it could not be written, for the same price.
+ */
+static void advance(struct sender *s, uint64_t number)
+{
+	struct exporter *x = s->x;
+	uint64_t lowest = number;
+
+	spool_write_cursor(x->spool_dir, s->type->name, number);
+	pthread_mutex_lock(&x->lock);
+	s->cursor = number;
+	for (size_t i = 0; i < x->sender_count; i++) {
+		if (x->senders[i].cursor < lowest)
+			lowest = x->senders[i].cursor;
+	}
+	spool_remove_below(x->spool, lowest);
+	pthread_mutex_unlock(&x->lock);
+}
+
+void *sender_run(void *context)
+{
+	struct sender *s = context;
+	struct spool_chunk chunk;
+	char name[16];
+
+	snprintf(name, sizeof(name), "send-%s", s->type->name);
+	prctl(PR_SET_NAME, name);
+	while (next_chunk(s, &chunk)) {
+		if (!sender_deliver(s, &chunk))
+			break;
+		advance(s, chunk.number + 1);
+	}
+	pthread_mutex_lock(&s->x->lock);
+	s->running = false;
+	pthread_cond_broadcast(&s->x->changed);
+	pthread_mutex_unlock(&s->x->lock);
+	return NULL;
+}
