@@ -18,6 +18,7 @@ CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 GOALS := $(or $(MAKECMDGOALS),all)
 GROUPS := build $(if $(filter test test-live ci,$(GOALS)),test live) \
 	$(if $(filter unit bpf_host fuzz lint golden oracle oracle_unwind,$(GOALS)),test) \
+	$(if $(filter test-stores,$(GOALS)),live stores) \
 	$(if $(filter test-vm,$(GOALS)),vm) $(if $(filter test-fresh,$(GOALS)),fresh) \
 	$(if $(filter bench bench-names,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
 ifneq ($(if $(NO_SETUP),,$(filter-out help clean format,$(GOALS))),)
@@ -196,6 +197,11 @@ $(BUILD)/vm/%: tests/vm/guest/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -O2 -g -fno-omit-frame-pointer -Wall -static -o $@ $<
 
+# What a node sends, by a model: requests and bytes.
+$(BUILD)/stores/volume: tests/stores/volume.c $(LAYERS:%=$(BUILD)/rel/%.a)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CFLAGS_BASE) $(CFLAGS_rel) -o $@ $< $(filter %.a,$^) $(PROG_LIBS)
+
 # --- suites ----------------------------------------------------------------------------------
 
 TEST_BINS := $(UNIT:%=$(BUILD)/unit/%) $(HOST:%=$(BUILD)/bpf_host/%) $(FUZZ:%=$(BUILD)/fuzz/%)
@@ -206,6 +212,10 @@ test: all san bpf-arm64 workloads oracle $(TEST_BINS)
 	$(Q)CLANG=$(CLANG) FUZZ_SECONDS=10 tests/run lint unit bpf_host golden fuzz live
 test-live: all san workloads oracle
 	$(Q)tests/run live
+test-stores: all workloads
+	$(Q)tests/run stores
+volume: $(BUILD)/stores/volume
+	$(Q)$<
 test-vm: static $(BUILD)/workloads/split-static $(BUILD)/vm/in_kernel $(BUILD)/vm/limited \
 	$(BUILD)/tools/bpf_insns-static \
 	$(BUILD)/tools/bpf_insns
@@ -255,6 +265,8 @@ make unit T=map      one unit test, its whole output; likewise bpf_host T=name
 make fuzz F=parse    one fuzz target, FUZZ_SECONDS=60
 make test-live       on this machine's kernel (root)
 make test-vm-soak    the agent for two minutes beside a load on 5.10 and 7.2
+make test-stores     delivery into real stores and strict peers, and under faults (root, Go)
+make volume          requests and bytes that a node sends, by a model
 make test-vm         on Debian's 5.10, 6.1, 6.12 and 7.2 kernels under QEMU
 make test-fresh      make run and make test in a fresh Debian 12 (root)
 make test-image      the container image and the manifest, by runc and helm (root)
@@ -274,5 +286,5 @@ clean:
 
 FORCE:
 -include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/image -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
-.PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-vm test-vm-soak \
+.PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-stores volume test-vm test-vm-soak \
 	test-fresh test-image bench bench-names soak unwind-table run install format help clean FORCE

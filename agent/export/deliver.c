@@ -28,6 +28,7 @@ struct ranges {
 	struct range todo[MAX_RANGES];
 	size_t count;
 	unsigned rejects; /* splits for being refused */
+	bool any_sent, any_refused;
 };
 
 static bool has_several_series(const struct export_batch *b)
@@ -103,6 +104,7 @@ static bool settle(struct delivery *d, struct ranges *r, enum outcome outcome)
 		r->count = 0;
 		return true;
 	case OUTCOME_SENT:
+		r->any_sent = true;
 		count(d->s, &d->s->totals.samples, samples_of(&d->batch));
 		return true;
 	case OUTCOME_SPLIT:
@@ -111,7 +113,10 @@ static bool settle(struct delivery *d, struct ranges *r, enum outcome outcome)
 			set_aside(d);
 		return true;
 	case OUTCOME_REFUSED:
-		if (r->rejects < REJECT_BUDGET && has_several_series(&d->batch)) {
+		r->any_refused = true;
+		/* No search in each window where the store refuses all that comes. */
+		if (r->rejects < REJECT_BUDGET && has_several_series(&d->batch) &&
+		    !(d->s->all_refused && !r->any_sent)) {
 			r->rejects++;
 			if (push_halves(r, &d->batch))
 				return true;
@@ -140,6 +145,8 @@ static bool send_all(struct delivery *d)
 	}
 	if (outcome != OUTCOME_GONE)
 		count(d->s, &d->s->totals.windows, 1);
+	if (r.any_sent || r.any_refused)
+		d->s->all_refused = !r.any_sent;
 	return true;
 }
 

@@ -15,7 +15,8 @@
 #include "proto/compress.h"
 
 enum {
-	MAX_DOUBTS = 6,  /* tries before the store is asked */
+	MAX_DOUBTS = 5, /* tries before the store is asked */
+	MAX_CONDEMNED = 2,
 	SPLIT_AFTER = 5, /* "too many" so often for a large range: it is over a burst */
 	LARGE_BYTES = 1 << 20,
 	HTTP_TOO_MANY = 429,
@@ -128,8 +129,6 @@ static enum verdict post(struct sender *s, const struct buf *body, bool packed, 
 	*ret_status = r.status;
 	*ret_wait = (nsec_t)r.retry_after_s * NSEC_PER_SEC;
 	http_response_fini(&r);
-	explicit_bzero(secrets[0] ? secrets[0] : (char *)secrets,
-		       secrets[0] ? strlen(secrets[0]) : 0);
 	free(secrets);
 	return verdict;
 }
@@ -157,15 +156,15 @@ static int encode(const struct delivery *d, struct buf *body, bool *ret_packed)
 	return err;
 }
 
-/* No more than the rate allows, on average. */
-static bool wait_for_rate(struct sender *s, size_t bytes)
+/* No more than the rate allows, on average; before the end there is no time for that. */
+static void wait_for_rate(struct sender *s, size_t bytes)
 {
 	uint64_t rate = s->x->options.rate_kib << 10;
-	bool go_on = s->not_before <= clock_monotonic() || sender_wait(s, s->not_before);
 
+	if (s->not_before > clock_monotonic())
+		sender_wait(s, s->not_before);
 	if (rate)
 		s->not_before = clock_monotonic() + bytes * NSEC_PER_SEC / rate;
-	return go_on;
 }
 
 /* Whether the store answers an empty request as a sound one does. */
@@ -197,47 +196,81 @@ static void count_request(struct sender *s, size_t bytes)
 	pthread_mutex_unlock(&s->x->lock);
 }
 
-/* One try. True when `ret_outcome` is final; else the wait is over. */
-static bool try_once(struct delivery *d, unsigned *doubts, unsigned *too_many,
-		     enum outcome *ret_outcome)
+/* What was learned about a range so far. */
+struct tries {
+	unsigned doubts, too_many;
+	unsigned condemned; /* failed right after the store was found sound */
+	bool store_sound;   /* at the last look */
+};
+
+struct answer {
+	enum verdict verdict;
+	int status; /* 0: none */
+	size_t sent;
+	nsec_t wait; /* that the server asked for */
+};
+
+/* Encodes and sends once. */
+static struct answer attempt(struct delivery *d)
 {
 	struct sender *s = d->s;
-	enum verdict verdict = VERDICT_RETRY;
+	struct answer answer = { .verdict = VERDICT_RETRY };
 	bool packed = false;
 	struct buf body;
-	nsec_t wait = 0;
-	size_t sent = 0;
-	int status = 0, err;
+	int err;
 
 	buf_init(&body, 2 * d->batch.limits.request_bytes);
 	err = s->type->store ? s->type->store(&d->batch, s->options.target)
 			     : encode(d, &body, &packed);
 	if (err) {
 		snprintf(s->why, sizeof(s->why), "%s", strerror(-err));
-		verdict = err == -EFBIG ? VERDICT_SPLIT : VERDICT_RETRY;
+		answer.verdict = err == -EFBIG ? VERDICT_SPLIT : VERDICT_RETRY;
 	} else if (s->type->store) {
-		verdict = VERDICT_SENT;
+		s->why[0] = 0;
+		answer.verdict = VERDICT_SENT;
 		count_request(s, 0);
-	} else if (!wait_for_rate(s, body.len)) {
-		buf_fini(&body);
-		*ret_outcome = OUTCOME_STOP;
-		return true;
 	} else {
-		sent = body.len;
-		verdict = post(s, &body, packed, &status, &wait);
-		count_request(s, sent);
+		wait_for_rate(s, body.len);
+		answer.sent = body.len;
+		answer.verdict = post(s, &body, packed, &answer.status, &answer.wait);
+		count_request(s, body.len);
 	}
 	buf_fini(&body);
+	return answer;
+}
 
-	if (verdict == VERDICT_PLAIN && !s->plain && s->type->gzip) {
-		s->plain = true;
-		return false;
-	}
-	if (verdict == VERDICT_DOUBT && ++*doubts % MAX_DOUBTS == 0 && store_is_sound(d))
-		verdict = VERDICT_REJECT;
-	if (status == HTTP_TOO_MANY && sent > LARGE_BYTES && ++*too_many >= SPLIT_AFTER)
-		verdict = VERDICT_SPLIT;
-	*ret_outcome = OUTCOME_REFUSED;
+/*
+ * In doubt, the store is asked now and then; a range that fails twice right after the store was
+ * found sound is refused. Once is not enough: the store may have got well in between.
+ */
+static enum verdict resolve_doubt(struct delivery *d, struct tries *t)
+{
+	if (t->store_sound && ++t->condemned >= MAX_CONDEMNED)
+		return VERDICT_REJECT;
+	t->doubts++;
+	t->store_sound = t->doubts >= MAX_DOUBTS && store_is_sound(d);
+	return VERDICT_DOUBT;
+}
+
+static enum verdict judge(struct delivery *d, struct tries *t, const struct answer *answer)
+{
+	if (answer->verdict == VERDICT_DOUBT)
+		return resolve_doubt(d, t);
+	t->store_sound = false;
+	if (answer->status == HTTP_TOO_MANY && answer->sent > LARGE_BYTES &&
+	    ++t->too_many >= SPLIT_AFTER)
+		return VERDICT_SPLIT;
+	if (answer->verdict == VERDICT_PLAIN && (d->s->plain || !d->s->type->gzip))
+		return VERDICT_REJECT;
+	return answer->verdict;
+}
+
+/* One try. True when `ret_outcome` is final; else the wait is over. */
+static bool try_once(struct delivery *d, struct tries *t, enum outcome *ret_outcome)
+{
+	struct answer answer = attempt(d);
+	enum verdict verdict = judge(d, t, &answer);
+
 	switch (verdict) {
 	case VERDICT_SENT:
 		*ret_outcome = OUTCOME_SENT;
@@ -245,26 +278,30 @@ static bool try_once(struct delivery *d, unsigned *doubts, unsigned *too_many,
 	case VERDICT_SPLIT:
 		*ret_outcome = OUTCOME_SPLIT;
 		return true;
+	case VERDICT_PLAIN:
+		d->s->plain = true;
+		return false;
 	case VERDICT_RETRY:
 	case VERDICT_HOLD:
 	case VERDICT_DOUBT:
 		*ret_outcome = OUTCOME_STOP;
-		return !deliver_failed(s, verdict, wait);
+		return !deliver_failed(d->s, verdict, answer.wait);
 	default:
+		*ret_outcome = OUTCOME_REFUSED;
 		return true;
 	}
 }
 
 enum outcome deliver_range(struct delivery *d)
 {
-	unsigned doubts = 0, too_many = 0;
 	struct sender *s = d->s;
+	struct tries tries = { 0 };
 	enum outcome outcome;
 
 	do {
 		if (is_gone(d))
 			return OUTCOME_GONE;
-	} while (!try_once(d, &doubts, &too_many, &outcome));
+	} while (!try_once(d, &tries, &outcome));
 	if (outcome == OUTCOME_SENT) {
 		succeeded(s);
 		if (s->why[0])

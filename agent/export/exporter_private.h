@@ -39,11 +39,14 @@ struct sender {
 	pthread_t thread;
 	struct http_client *client;
 	struct backoff backoff;
-	bool plain;                 /* the store wants no compression */
-	nsec_t spread;              /* this node's */
-	nsec_t not_before;          /* the rate allows no request before this */
-	nsec_t failing_since;       /* 0: it works */
-	enum verdict failing;       /* as was said last */
+	bool plain;              /* the store wants no compression */
+	nsec_t spread;           /* this node's */
+	nsec_t not_before;       /* the rate allows no request before this */
+	nsec_t failing_since;    /* 0: it works */
+	enum verdict failing;    /* as was said last */
+	bool all_refused;        /* by the last window that had an answer */
+	uint64_t cursor_written; /* on disk, and when */
+	nsec_t cursor_time;
 	char why[HTTP_ERROR_BYTES]; /* of the last answer that was no success */
 };
 
@@ -76,7 +79,10 @@ void *sender_run(void *context);
  */
 bool sender_deliver(struct sender *s, const struct spool_chunk *chunk);
 
-/* Waits until `deadline` (monotonic): false if it is time to stop. Takes the lock. */
+/*
+ * Waits until `deadline` (monotonic): false if it is time to stop, or before the end, when
+ * nobody waits any more. Takes the lock.
+ */
 bool sender_wait(struct sender *s, nsec_t deadline);
 
 /* Says something, in place of what was not fetched yet. Takes the lock. */

@@ -12,6 +12,7 @@
 struct cutter {
 	const struct export_batch *batch;
 	const struct series *series;
+	bool say_labels;
 	export_piece_fn fn;
 	void *context;
 };
@@ -40,6 +41,19 @@ static int hand_out(const struct cutter *c, const struct profile *p, size_t firs
 	return err;
 }
 
+static int add_labels(const struct cutter *c, struct profile *p)
+{
+	struct export_piece piece = { c->batch, c->series, p };
+	struct push_label labels[EXPORT_MAX_LABELS];
+	char service[SERIES_SERVICE_BYTES];
+	size_t count = export_labels(&piece, service, labels);
+	int err = 0;
+
+	for (size_t i = 1; !err && i < count; i++)
+		err = profile_add_comment(p, "%s: %s", labels[i].name, labels[i].text);
+	return err;
+}
+
 static int cut(const struct cutter *c, size_t first, size_t count)
 {
 	const struct export_batch *b = c->batch;
@@ -49,6 +63,8 @@ static int cut(const struct cutter *c, size_t first, size_t count)
 
 	if (count <= b->limits.profile_samples || count == 1) {
 		err = profile_extract(b->p, b->series->order + first, count, "", SIZE_MAX / 4, &p);
+		if (!err && c->say_labels)
+			err = add_labels(c, p);
 		if (!err)
 			err = hand_out(c, p, first);
 		profile_free(p);
@@ -59,7 +75,8 @@ static int cut(const struct cutter *c, size_t first, size_t count)
 	return err ? err : cut(c, first + half, count - half);
 }
 
-int export_pieces(const struct export_batch *batch, export_piece_fn fn, void *context)
+int export_pieces(const struct export_batch *batch, bool say_labels, export_piece_fn fn,
+		  void *context)
 {
 	const struct series_list *list = batch->series;
 	int err = 0;
@@ -67,7 +84,7 @@ int export_pieces(const struct export_batch *batch, export_piece_fn fn, void *co
 	for (size_t i = series_at(list, batch->first);
 	     !err && i < list->count && list->series[i].first < batch->end; i++) {
 		const struct series *s = &list->series[i];
-		struct cutter c = { batch, s, fn, context };
+		struct cutter c = { batch, s, say_labels, fn, context };
 		size_t first = s->first > batch->first ? s->first : batch->first;
 		size_t end = s->first + s->count < batch->end ? s->first + s->count : batch->end;
 
@@ -135,5 +152,5 @@ int export_push(const struct export_batch *batch, enum push_dialect dialect, str
 {
 	struct push push = { dialect, body };
 
-	return export_pieces(batch, push_piece, &push);
+	return export_pieces(batch, false, push_piece, &push);
 }

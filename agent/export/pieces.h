@@ -20,8 +20,12 @@ struct export_piece {
 
 typedef int (*export_piece_fn)(void *context, const struct export_piece *piece);
 
-/* Calls `fn` for each piece in order; stops at what it returns if that is not 0. */
-int export_pieces(const struct export_batch *batch, export_piece_fn fn, void *context);
+/*
+ * Calls `fn` for each piece in order; stops at what it returns if that is not 0. With `say_labels`
+ * each piece has its series' labels as comments, where nothing else tells them.
+ */
+int export_pieces(const struct export_batch *batch, bool say_labels, export_piece_fn fn,
+		  void *context);
 
 /*
  * The name of a profile in Pyroscope and Parca, by its last sample type: "process_cpu" for cpu

@@ -10,6 +10,8 @@
 
 #include "agent/export/exporter_private.h"
 
+static const nsec_t CURSOR_INTERVAL = NSEC_PER_SEC;
+
 uint64_t export_random(void)
 {
 	uint64_t value = 0;
@@ -51,10 +53,9 @@ bool sender_wait(struct sender *s, nsec_t deadline)
 	bool go_on;
 
 	pthread_mutex_lock(&x->lock);
-	/* Who drains before the end waits for nobody. */
 	while (!x->stopping && !x->draining && clock_monotonic() < deadline)
 		sleep_until(x, deadline);
-	go_on = !x->stopping && (!x->draining || clock_monotonic() >= deadline);
+	go_on = !x->stopping && !x->draining;
 	pthread_mutex_unlock(&x->lock);
 	return go_on;
 }
@@ -91,15 +92,29 @@ static bool next_chunk(struct sender *s, struct spool_chunk *ret_chunk)
 }
 
 /*
- * The cursor is on disk before the window may go: after a crash in between it is sent once more.
- * It goes on also if it could not be written, for the same price.
+ * Not on disk after each window of a backlog: it costs two syncs, and to lose it only means that
+ * some windows which other sinks still want are sent once more.
  */
+static void write_cursor(struct sender *s, bool at_once)
+{
+	nsec_t now = clock_monotonic();
+
+	if (s->cursor == s->cursor_written || (!at_once && now - s->cursor_time < CURSOR_INTERVAL))
+		return;
+	if (spool_write_cursor(s->x->spool_dir, s->type->name, s->cursor))
+		return; /* the next one will do */
+	s->cursor_written = s->cursor;
+	s->cursor_time = now;
+}
+
+/* Done with a window: it goes, unless another sink still wants it. */
 static void advance(struct sender *s, uint64_t number)
 {
 	struct exporter *x = s->x;
 	uint64_t lowest = number;
+	struct spool_chunk next;
+	bool last;
 
-	spool_write_cursor(x->spool_dir, s->type->name, number);
 	pthread_mutex_lock(&x->lock);
 	s->cursor = number;
 	for (size_t i = 0; i < x->sender_count; i++) {
@@ -107,7 +122,9 @@ static void advance(struct sender *s, uint64_t number)
 			lowest = x->senders[i].cursor;
 	}
 	spool_remove_below(x->spool, lowest);
+	last = !spool_next(x->spool, number, &next);
 	pthread_mutex_unlock(&x->lock);
+	write_cursor(s, last);
 }
 
 void *sender_run(void *context)
@@ -123,6 +140,7 @@ void *sender_run(void *context)
 			break;
 		advance(s, chunk.number + 1);
 	}
+	write_cursor(s, true);
 	pthread_mutex_lock(&s->x->lock);
 	s->running = false;
 	pthread_cond_broadcast(&s->x->changed);

@@ -18,10 +18,10 @@
 	X(NAMESPACE, "namespace", "namespace", "k8s.namespace.name")                               \
 	X(POD, "pod", "pod", "k8s.pod.name")                                                       \
 	X(POD_UID, "pod_uid", "pod_uid", "k8s.pod.uid")                                            \
-	X(CONTAINER, "container_name", "container", "k8s.container.name")                          \
-	X(CONTAINER_ID, "container", "container_id", "container.id")                               \
-	X(RUNTIME, "runtime", "runtime", "container.runtime.name")                                 \
-	X(UNIT, "unit", "unit", "systemd.unit")                                                    \
+	X(CONTAINER, "container", "container", "k8s.container.name")                               \
+	X(CONTAINER_ID, "container_id", "container_id", "container.id")                            \
+	X(RUNTIME, "container_runtime", "container_runtime", "container.runtime.name")             \
+	X(UNIT, "systemd_unit", "systemd_unit", "systemd.unit")                                    \
 	X(CGROUP, "cgroup", "cgroup", "process.linux.cgroup")                                      \
 	X(PROGRAM, "comm", "comm", "process.executable.name")
 

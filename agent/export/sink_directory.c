@@ -2,8 +2,8 @@
 /*
  * A directory, such as a mounted share or bucket: one gzip pprof for each series and window,
  *   <service>/<profile>/YYYY/MM/DD/HH/<node>-<start ns>-<hash of the series>-<first sample>.pb.gz
- * Names hold only letters that any store of objects takes. Writing again replaces: equal windows
- * have equal names. What is old there is for its owner to remove.
+ * with its labels as comments. Names hold only letters that any store of objects takes. Writing
+ * again replaces: equal windows have equal names. What is old there is for its owner to remove.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -109,7 +109,7 @@ static int store_piece(void *context, const struct export_piece *piece)
 
 static int store(const struct export_batch *batch, const char *dir)
 {
-	return export_pieces(batch, store_piece, (void *)dir);
+	return export_pieces(batch, true, store_piece, (void *)dir);
 }
 
 const struct sink_type sink_directory = {

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stores, the network, the disk and the clock misbehave in turn, and the agent is killed again and
+again: each window that reached the journal arrives at least once. What was sampled (by the
+agent's own store) is compared with what the stores hold, stack by stack. Four minutes; half an hour
+with FULL=1. SEED for another order."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+import peer
+import storelab
+from storelab import agentlab, lab
+from tap import check, equal, note, run, test
+
+SECONDS = lab.seconds(240, 1800)
+PHASE, PAUSE, LIFE = 9.0, 3.0, lab.seconds(40, 60)
+HOST = "store.sonde.test"
+# An agent's resident memory and descriptors, whatever happens to it.
+RSS_MIB, RSS_GROWTH_MIB, FDS = 160, 24, 80
+
+
+class World:
+    """Two stores that misbehave, one that does not, and an agent between them on a small disk."""
+
+    def __init__(self, scratch):
+        self.scratch, self.rng = scratch, random.Random(os.environ.get("SEED", "1"))
+        self.dir, self.hosts, self.clock = (scratch.path(n) for n in ("disk", "hosts", "clock"))
+        os.mkdir(self.dir)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", self.dir], check=True)
+        self.good = storelab.certificate(scratch, "good", host=f"DNS:{HOST}")
+        self.wrong = storelab.certificate(scratch, "wrong", host="DNS:elsewhere")
+        self.otlp = peer.Peer(tls=peer.tls_context(*self.good))
+        self.pyroscope, self.parca = peer.Peer(), peer.Peer()
+        self.name(True)
+        self.jump(0)
+        self.agent, self.lives, self.marks = None, 0, []
+
+    def close(self):
+        if self.agent:
+            self.agent.kill()
+        for p in (self.otlp, self.pyroscope, self.parca):
+            p.stop()
+        subprocess.run(["umount", "-l", self.dir], check=False)
+
+    # ---- the agent ----
+
+    def start(self):
+        in_namespace = ["unshare", "-m", "sh", "-c",
+                        f'mount --bind {self.hosts} /etc/hosts && exec "$@"', "sh"]
+        env = {**os.environ, "LD_PRELOAD": lab.wl("shim_clock.so"), "SHIM_CLOCK": self.clock}
+        self.agent = storelab.agent(
+            self.dir, "--otlp", f"https://{HOST}:{self.otlp.port}", "--tls-ca", self.good[0],
+            "--pyroscope", f"http://127.0.0.1:{self.pyroscope.port}",
+            "--parca", f"http://127.0.0.1:{self.parca.port}", "--send-timeout", "3s",
+            "--send-retry-max", "1s", "--max-size", "40", "--spool-size", "32",
+            prefix=in_namespace, env=env, window="1s", collect="0.5s")
+        self.lives += 1
+        self.began, self.first_rss = time.monotonic(), None
+
+    def look(self):
+        """Memory and descriptors; the first is noted when all is warm."""
+        with open(f"/proc/{self.agent.pid}/status") as f:
+            rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) / 1024
+        fds = len(os.listdir(f"/proc/{self.agent.pid}/fd"))
+        if time.monotonic() - self.began > 12:
+            self.first_rss = self.first_rss or rss
+            self.marks.append((self.lives, rss, rss - self.first_rss, fds))
+
+    def kill_when_due(self):
+        check(self.agent.running(), f"the agent ended by itself: {self.agent.log}")
+        if time.monotonic() - self.began > LIFE:
+            self.agent.kill()
+            self.start()
+
+    def live(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.kill_when_due()
+            self.look()
+            time.sleep(min(0.5, max(0, end - time.monotonic())))
+
+    # ---- the faults that are not answers ----
+
+    def name(self, there):
+        with open(self.hosts, "w") as f:
+            f.write("127.0.0.1 localhost\n" + (f"127.0.0.1 {HOST}\n" if there else ""))
+
+    def jump(self, seconds):
+        with open(self.clock, "wb") as f:
+            f.write(int(seconds * 1e9).to_bytes(8, "little", signed=True))
+
+    def restart(self, p):
+        p.stop()
+        yield
+        p.start()
+
+    def faulty(self, p, fault):
+        p.fault = fault
+        yield
+        p.fault = None
+
+    def wrong_certificate(self):
+        self.otlp.tls = peer.tls_context(*self.wrong)
+        self.otlp.stop()  # and with it the connections
+        self.otlp.start()
+        yield
+        self.otlp.tls = peer.tls_context(*self.good)
+
+    def no_name(self):
+        """Names and connections go; the agent is killed, since it may remember the address."""
+        self.name(False)
+        self.agent.kill()
+        self.start()
+        yield
+        self.name(True)
+
+    def full_disk(self):
+        path = f"{self.dir}/filler"
+        try:
+            with open(path, "wb") as f:
+                while True:
+                    f.write(bytes(1 << 16))
+        except OSError:
+            pass
+        yield
+        os.unlink(path)
+
+    def clock_jump(self):
+        # In place: the agent has the file mapped.
+        with open(self.clock, "r+b") as f:
+            f.write(int(self.rng.choice([-30, -5, 5, 30]) * 1e9).to_bytes(8, "little", signed=True))
+        yield
+
+    def phases(self):
+        """Name and generator: it begins the fault, yields, and ends it."""
+        rows = [("wrong certificate", self.wrong_certificate), ("no name", self.no_name),
+                ("full disk", self.full_disk), ("clock jump", self.clock_jump)]
+        answers = [("413", peer.too_large(24 << 10)), ("429", peer.status(429)),
+                   ("429, 2 s", peer.status(429, Retry_After="2")),
+                   ("429, a date", peer.retry_date(2)), ("500", peer.status(500)),
+                   ("503", peer.status(503)), ("garbage", peer.garbage),
+                   ("endless", peer.endless), ("slow-loris", peer.slow_loris),
+                   ("half-open", peer.half_open), ("reset", peer.cut),
+                   ("kept, but reset", peer.kept_but_cut)]
+        for p, who in ((self.otlp, "otlp"), (self.pyroscope, "pyroscope")):
+            rows.append((f"{who}: restart", lambda p=p: self.restart(p)))
+            rows += [(f"{who}: {what}", lambda p=p, f=f: self.faulty(p, f)) for what, f in answers]
+        self.rng.shuffle(rows)
+        return rows
+
+
+def misbehave(world):
+    """Two faults at a time, each for a phase, until the time is over; all have their turn."""
+    rows, done, end = world.phases(), [], time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        for first, second in zip(rows[::2], rows[1::2]):
+            faults = [make() for _, make in (first, second)]
+            for f in faults:
+                next(f)
+            world.live(min(PHASE, SECONDS / len(rows) * 2))
+            for f in faults:
+                next(f, None)
+            done += [first[0], second[0]]
+            world.live(PAUSE if lab.FULL else 1)
+        world.rng.shuffle(rows)
+    return done
+
+
+def settle(world):
+    """All is well: what waits is sent."""
+    world.live(1)
+
+    def sent():
+        m = world.agent.metrics()
+        return all(m[f"sonde_sink_waiting_windows[{s}]"] <= 1
+                   for s in ("otlp", "pyroscope", "parca"))
+    agentlab.wait_for(sent, 180, "the backlog is sent",
+                      lambda: (world.agent.metrics(), world.agent.log))
+    world.agent.stop(signal.SIGTERM)
+
+
+def dead_samples(directory, sink):
+    folder = f"{directory}/spool/dead"
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return sum(storelab.pprofread.load(f"{folder}/{n}").total(0)
+               for n in names if f"-{sink}." in n)
+
+
+def check_sink(world, sink, p, label):
+    want = storelab.sampled(world.dir)
+    got = storelab.arrived(p.series(sink), "samples", label)
+    late = storelab.waiting(world.dir)
+    missing, more = storelab.compare(want, got, late)
+    dead = dead_samples(world.dir, sink)
+    windows = len({key[0] for key in want})
+    note(f"{sink}: {windows} windows, {storelab.total(want)} samples; arrived "
+         f"{storelab.total(got)}; twice {more}; missing {missing}, set aside {dead}; "
+         f"{len(late)} windows wait; {p.requests} requests")
+    equal(p.bad, [], f"{sink}: what the rules refuse")
+    check(missing <= dead, f"{sink}: {missing} samples are missing, {dead} were set aside")
+    check(dead <= storelab.total(want) * 0.01, f"{sink}: {dead} samples were set aside")
+    return more
+
+
+@test("every window arrives at least once, whatever happens; memory and descriptors stay flat")
+def chaos():
+    world = World(lab.Scratch())
+    try:
+        with lab.Workload(lab.wl("split"), "-n", "1"), \
+                lab.Workload(lab.wl("storm"), "-r", "20", lab.wl("storm_child")):
+            world.start()
+            world.agent.wait_ready()
+            done = misbehave(world)
+            settle(world)
+        note(f"{len(done)} faults in {SECONDS:.0f} s, {world.lives} lives: "
+             + ", ".join(sorted(set(done))))
+        note("the last life's words:\n" + world.agent.log)
+        rss, growth = max(m[1] for m in world.marks), max(m[2] for m in world.marks)
+        fds = max(m[3] for m in world.marks)
+        note(f"resident memory at most {rss:.0f} MiB, at most {growth:.0f} MiB more than when warm; "
+             f"descriptors at most {fds}")
+        check_sink(world, "otlp", world.otlp, "process.executable.name")
+        check_sink(world, "pyroscope", world.pyroscope, "comm")
+        check_sink(world, "parca", world.parca, "comm")
+        check(rss < RSS_MIB and growth < RSS_GROWTH_MIB, "memory grows")
+        check(fds < FDS, "descriptors grow")
+    finally:
+        world.close()
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exporter with a folder as its sink: delivery, what waits, what a person wrote wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/export/exporter.h"
+#include "agent/export/exporter_options.h"
+#include "tests/unit/store_lab.h"
+
+static char dir[64], out[96];
+
+static int make_dir(void **state)
+{
+	lab_make_dir(dir);
+	snprintf(out, sizeof(out), "%s/out", dir);
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	lab_remove_dir(dir);
+	return 0;
+}
+
+static struct exporter_options options_of(const char *target)
+{
+	struct exporter_options o = {
+		.node = "n",
+		.version = "1",
+		.spool_mib = 16,
+		.retry_max_ns = NSEC_PER_SEC / 10,
+		.max_series = 100,
+		.request_kib = 4096,
+	};
+
+	o.sinks[SINK_DIRECTORY].target = target;
+	return o;
+}
+
+static struct exporter *open_exporter(const struct exporter_options *o)
+{
+	struct exporter *x = NULL;
+	char reason[256];
+
+	assert_int_equal(exporter_open(dir, o, &x, reason, sizeof(reason)), 0);
+	return x;
+}
+
+static void add(struct exporter *x, int64_t start_s)
+{
+	struct profile *p = lab_profile("cpu", "main", 1, start_s, 10);
+
+	assert_int_equal(exporter_add(x, p), 0);
+	profile_free(p);
+}
+
+static size_t delivered(void)
+{
+	char command[160];
+	FILE *f;
+	int count = -1;
+
+	snprintf(command, sizeof(command), "find %s -name '*.pb.gz' | wc -l", out);
+	f = popen(command, "r");
+	assert_int_equal(fscanf(f, "%d", &count), 1);
+	pclose(f);
+	return (size_t)count;
+}
+
+static void test_delivers(void **state)
+{
+	struct exporter_options o = options_of(out);
+	struct exporter *x = open_exporter(&o);
+	struct sink_totals totals;
+
+	lab_run("mkdir %s", out);
+	assert_int_equal(exporter_start(x), 0);
+	for (int i = 1; i <= 5; i++)
+		add(x, 1000 + 10 * i);
+	assert_true(exporter_totals(x, 0, &totals));
+	assert_false(exporter_totals(x, 1, &totals));
+	exporter_close(x, 60 * NSEC_PER_SEC);
+	assert_int_equal(delivered(), 5);
+	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
+	exporter_close(NULL, 0);
+}
+
+/* What no sink took is there after a restart, and is delivered then. */
+static void test_waits_and_goes_on(void **state)
+{
+	struct exporter_options o = options_of(out);
+	struct exporter *x = open_exporter(&o);
+	enum notice_level level;
+	char text[256] = "";
+
+	lab_run("touch %s", out); /* a file is in the way */
+	assert_int_equal(exporter_start(x), 0);
+	add(x, 1000);
+	while (!exporter_next_notice(x, &level, text, sizeof(text)))
+		usleep(1000);
+	assert_int_equal(level, NOTICE_WARN);
+	assert_non_null(strstr(text, "sink directory: Not a directory; tried again"));
+	exporter_close(x, 0);
+	assert_int_equal(lab_count(dir, "spool", ".chunk"), 1);
+
+	lab_run("rm %s; mkdir %s", out, out);
+	x = open_exporter(&o);
+	assert_int_equal(exporter_start(x), 0);
+	exporter_close(x, 60 * NSEC_PER_SEC);
+	assert_int_equal(delivered(), 1);
+	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
+}
+
+/* Closed without a thread: as when the agent's start fails half-way. */
+static void test_never_started(void **state)
+{
+	struct exporter_options o = options_of(out);
+	struct exporter *x = open_exporter(&o);
+	struct spool_totals spool;
+
+	add(x, 1000);
+	exporter_spool_totals(x, &spool);
+	assert_int_equal(spool.chunks, 1);
+	exporter_close(x, NSEC_PER_SEC);
+}
+
+static void test_labels(void **state)
+{
+	static const char *const wrong[] = { "a",       "a=",     "=b",    "a=b,",
+					     "a=b,a=c", "1a=b",   "a-b=c", "node=x",
+					     "__x=y",   "comm=z", ",",     "a=b,,c=d" };
+	struct push_label labels[EXPORT_MAX_USER_LABELS];
+	char *text, many[256] = "";
+	size_t count;
+
+	assert_int_equal(exporter_parse_labels("env=prod,region=eu-1", &text, labels, &count), 0);
+	assert_int_equal(count, 2);
+	assert_string_equal(labels[1].name, "region");
+	assert_string_equal(labels[1].text, "eu-1");
+	free(text);
+	assert_int_equal(exporter_parse_labels("a=b=c", &text, labels, &count), 0);
+	assert_string_equal(labels[0].text, "b=c");
+	free(text);
+	assert_int_equal(exporter_parse_labels(NULL, &text, labels, &count), 0);
+	assert_int_equal(count, 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(exporter_parse_labels(wrong[i], &text, labels, &count), -EINVAL);
+	for (int i = 0; i <= EXPORT_MAX_USER_LABELS; i++)
+		snprintf(many + strlen(many), sizeof(many) - strlen(many), "%sl%d=x", i ? "," : "",
+			 i);
+	assert_int_equal(exporter_parse_labels(many, &text, labels, &count), -EINVAL);
+}
+
+static void test_checks(void **state)
+{
+	static const struct {
+		const char *url, *says;
+	} rows[] = {
+		{ "http://h:4318", NULL },
+		{ "https://h/prefix/", NULL },
+		{ "ftp://h", "does not begin with" },
+		{ "", "does not begin with" },
+		{ "http://", "no host" },
+		{ "http:///x", "no host" },
+		{ "http://u:p@h", "credentials" },
+		{ "http://h/a@b", NULL },
+		{ "http://h/?q", "no address" },
+		{ "http://h/\r\nX: y", "no address" },
+	};
+	struct exporter_options o = { 0 };
+	char reason[256];
+
+	assert_false(exporter_is_wanted(&o));
+	assert_int_equal(exporter_check(&o, reason, sizeof(reason)), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int err;
+
+		o.sinks[SINK_PARCA].target = rows[i].url;
+		assert_true(exporter_is_wanted(&o) && exporter_needs_http(&o));
+		err = exporter_check(&o, reason, sizeof(reason));
+		assert_int_equal(err, rows[i].says ? -EINVAL : 0);
+		if (rows[i].says)
+			assert_non_null(strstr(reason, rows[i].says));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_delivers, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_waits_and_goes_on, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_never_started, make_dir, remove_dir),
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_checks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
