@@ -159,11 +159,12 @@ static void reload(struct daemon *d)
 	}
 	if (strcmp(fresh.dir, d->options.dir) != 0 || strcmp(fresh.listen, d->options.listen) != 0)
 		log_warn("configuration: dir and listen change with a restart only");
+	if (exporter_differs(d->exporter, &fresh.export))
+		log_warn("configuration: sinks change with a restart only");
 	fresh.dir = d->options.dir;
 	fresh.listen = d->options.listen;
 	fresh.collect_ns = d->options.collect_ns;
 	fresh.window_ns = d->options.window_ns;
-	fresh.export = d->options.export;
 	windows_collect(d, false); /* a profile has one frequency */
 	d->options = fresh;
 	use_options(d);

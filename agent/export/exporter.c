@@ -227,6 +227,11 @@ int exporter_add(struct exporter *x, const struct profile *p)
 
 /* ---- looking ---- */
 
+bool exporter_differs(const struct exporter *x, const struct exporter_options *options)
+{
+	return x ? exporter_options_differ(&x->options, options) : exporter_is_wanted(options);
+}
+
 bool exporter_next_notice(struct exporter *x, enum notice_level *ret_level, char *text,
 			  size_t text_size)
 {

@@ -67,6 +67,9 @@ int exporter_add(struct exporter *x, const struct profile *p);
  */
 void exporter_close(struct exporter *x, nsec_t grace);
 
+/* Whether other sinks, credentials or TLS files are asked for than those in use. x: or NULL. */
+bool exporter_differs(const struct exporter *x, const struct exporter_options *options);
+
 enum notice_level { NOTICE_INFO, NOTICE_WARN };
 
 /* The next thing to say, one line: true and the text. */

@@ -34,15 +34,31 @@ bool exporter_needs_http(const struct exporter_options *options)
 	return false;
 }
 
-/* ---- copying ---- */
+/* ---- texts ---- */
 
-/* In place; false when there is no room. */
-static bool keep(struct exporter_texts *texts, const char **text)
+enum { OPTION_TEXTS = 8, SINK_TEXTS = 6, ALL_TEXTS = OPTION_TEXTS + SINK_COUNT * SINK_TEXTS };
+
+/* Where the texts of the options are. */
+static void find_texts(struct exporter_options *o, const char **ret_fields[ALL_TEXTS])
 {
-	if (!*text)
-		return true;
-	*text = arena_copy(&texts->memory, *text, strlen(*text));
-	return *text;
+	const char **fields[OPTION_TEXTS] = { &o->node,           &o->labels,
+					      &o->version,        &o->http.ca_file,
+					      &o->http.cert_file, &o->http.key_file,
+					      &o->http.proxy,     &o->http.no_proxy };
+	size_t n = 0;
+
+	for (; n < OPTION_TEXTS; n++)
+		ret_fields[n] = fields[n];
+	for (int i = 0; i < SINK_COUNT; i++) {
+		struct sink_options *s = &o->sinks[i];
+
+		ret_fields[n++] = &s->target;
+		ret_fields[n++] = &s->path;
+		ret_fields[n++] = &s->credentials.bearer_file;
+		ret_fields[n++] = &s->credentials.basic_file;
+		ret_fields[n++] = &s->credentials.headers_file;
+		ret_fields[n++] = &s->credentials.tenant;
+	}
 }
 
 int exporter_options_copy(const struct exporter_options *from, struct exporter_options *ret_options,
@@ -50,32 +66,40 @@ int exporter_options_copy(const struct exporter_options *from, struct exporter_o
 {
 	struct exporter_options o = *from;
 	struct exporter_texts *texts = calloc(1, sizeof(*texts));
-	const char **fields[] = { &o.node,         &o.labels,         &o.version,
-				  &o.http.ca_file, &o.http.cert_file, &o.http.key_file,
-				  &o.http.proxy,   &o.http.no_proxy };
-	bool kept = true;
+	const char **fields[ALL_TEXTS];
 
 	if (!texts)
 		return -ENOMEM;
 	arena_init(&texts->memory, TEXT_BYTES);
-	for (size_t i = 0; kept && i < sizeof(fields) / sizeof(fields[0]); i++)
-		kept = keep(texts, fields[i]);
-	for (int i = 0; kept && i < SINK_COUNT; i++) {
-		struct sink_options *s = &o.sinks[i];
-
-		kept = keep(texts, &s->target) && keep(texts, &s->path) &&
-		       keep(texts, &s->credentials.bearer_file) &&
-		       keep(texts, &s->credentials.basic_file) &&
-		       keep(texts, &s->credentials.headers_file) &&
-		       keep(texts, &s->credentials.tenant);
-	}
-	if (!kept) {
-		exporter_texts_free(texts);
-		return -ENOMEM;
+	find_texts(&o, fields);
+	for (size_t i = 0; i < ALL_TEXTS; i++) {
+		if (!*fields[i])
+			continue;
+		*fields[i] = arena_copy(&texts->memory, *fields[i], strlen(*fields[i]));
+		if (!*fields[i]) {
+			exporter_texts_free(texts);
+			return -ENOMEM;
+		}
 	}
 	*ret_options = o;
 	*ret_texts = texts;
 	return 0;
+}
+
+/* The node's name and the version are filled in at the opening, so they do not count. */
+bool exporter_options_differ(const struct exporter_options *a, const struct exporter_options *b)
+{
+	struct exporter_options left = *a, right = *b;
+	const char **l[ALL_TEXTS], **r[ALL_TEXTS];
+
+	left.node = right.node = left.version = right.version = NULL;
+	find_texts(&left, l);
+	find_texts(&right, r);
+	for (size_t i = 0; i < ALL_TEXTS; i++) {
+		if (!*l[i] != !*r[i] || (*l[i] && strcmp(*l[i], *r[i]) != 0))
+			return true;
+	}
+	return false;
 }
 
 void exporter_texts_free(struct exporter_texts *texts)

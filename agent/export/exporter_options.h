@@ -10,6 +10,7 @@
 struct exporter_texts;
 int exporter_options_copy(const struct exporter_options *from, struct exporter_options *ret_options,
 			  struct exporter_texts **ret_texts);
+bool exporter_options_differ(const struct exporter_options *a, const struct exporter_options *b);
 void exporter_texts_free(struct exporter_texts *texts);
 
 /*

@@ -17,7 +17,7 @@ from storelab import agentlab, lab
 from tap import check, equal, note, run, test
 
 SECONDS = lab.seconds(240, 1800)
-PHASE, PAUSE, LIFE = 9.0, 3.0, lab.seconds(40, 60)
+PHASE, PAUSE, LIFE = 9.0, 1.5, 60.0 if lab.FULL else 40.0
 HOST = "store.sonde.test"
 # An agent's resident memory and descriptors, whatever happens to it.
 RSS_MIB, RSS_GROWTH_MIB, FDS = 160, 24, 80
@@ -42,9 +42,12 @@ class World:
     def close(self):
         if self.agent:
             self.agent.kill()
-        for p in (self.otlp, self.pyroscope, self.parca):
+        for p in self.peers():
             p.stop()
         subprocess.run(["umount", "-l", self.dir], check=False)
+
+    def peers(self):
+        return self.otlp, self.pyroscope, self.parca
 
     # ---- the agent ----
 
@@ -156,17 +159,19 @@ class World:
 def misbehave(world):
     """Two faults at a time, each for a phase, until the time is over; all have their turn."""
     rows, done, end = world.phases(), [], time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        for first, second in zip(rows[::2], rows[1::2]):
-            faults = [make() for _, make in (first, second)]
-            for f in faults:
-                next(f)
-            world.live(min(PHASE, SECONDS / len(rows) * 2))
-            for f in faults:
-                next(f, None)
-            done += [first[0], second[0]]
-            world.live(PAUSE if lab.FULL else 1)
-        world.rng.shuffle(rows)
+    phase = min(PHASE, 2 * SECONDS / len(rows) - PAUSE)
+    while len(done) < len(rows) or time.monotonic() < end:
+        pair = [rows[(len(done) + i) % len(rows)] for i in range(2)]
+        faults = [make() for _, make in pair]
+        for f in faults:
+            next(f)
+        world.live(phase)
+        for f in faults:
+            next(f, None)
+        done += [name for name, _ in pair]
+        world.live(PAUSE)
+        note(f"{SECONDS - end + time.monotonic():.0f} s: {' and '.join(done[-2:])}; life "
+             f"{world.lives}, taken {[len(p.taken) for p in world.peers()]}")
     return done
 
 

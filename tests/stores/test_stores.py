@@ -374,6 +374,7 @@ def cap():
         a.stop()
     with workload(), agent(directory, "--otlp", f"http://127.0.0.1:{port}", "--spool-size", "1",
                            window="1s") as a:
+        a.wait_ready()
         a.wait_metric("sonde_sink_dropped_cap_total[otlp]", 1)
         m = a.metrics()
         check(m["sonde_spool_bytes"] <= 1 << 20, m["sonde_spool_bytes"])

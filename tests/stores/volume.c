@@ -14,7 +14,15 @@
 #include "base/map.h"
 #include "proto/compress.h"
 
-enum { CONTAINERS = 50, SERVICES = 3, PROCESSES = 4, PATHS = 400, DEPTH = 24, MINUTES = 60 };
+enum {
+	CONTAINERS = 50,
+	SERVICES = 3,
+	PROCESSES = 4,
+	PATHS = 400,
+	DEPTH = 24,
+	MINUTES = 6,
+	PER_HOUR = 10
+};
 
 static uint64_t seed = 1;
 
@@ -179,12 +187,14 @@ static void run(const char *what, unsigned containers, double samples, int64_t h
 	for (int i = 0; i < 3; i++)
 		printf("%-28s %3" PRId64 " Hz %7.0f samples/window  %-9s %3" PRIu64
 		       " requests/h %8.1f KB/h %7.2f KB/h and container\n",
-		       what, hz, samples, sinks[i]->name, requests[i], (double)bytes[i] / 1e3,
-		       (double)bytes[i] / 1e3 / containers);
+		       what, hz, samples, sinks[i]->name, PER_HOUR * requests[i],
+		       PER_HOUR * (double)bytes[i] / 1e3,
+		       PER_HOUR * (double)bytes[i] / 1e3 / containers);
 }
 
 int main(void)
 {
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	/* Eight CPUs; samples a window = CPUs in use x Hz x 60. */
 	run("busy: 4 CPUs in use", CONTAINERS, 4 * 99 * 60, 99);
 	run("busy: 4 CPUs in use", CONTAINERS, 4 * 19 * 60, 19);

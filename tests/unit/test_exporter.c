@@ -192,12 +192,33 @@ static void test_checks(void **state)
 	}
 }
 
+static void test_differs(void **state)
+{
+	struct exporter_options o = options_of(out), other = o;
+	struct exporter *x = open_exporter(&o);
+	char copy[96];
+
+	snprintf(copy, sizeof(copy), "%s", out);
+	other.sinks[SINK_DIRECTORY].target = copy;
+	assert_false(exporter_differs(x, &other));
+	other.sinks[SINK_OTLP].target = "http://h";
+	assert_true(exporter_differs(x, &other));
+	other = o;
+	other.http.ca_file = "/ca";
+	assert_true(exporter_differs(x, &other));
+	other = (struct exporter_options){ 0 };
+	assert_true(exporter_differs(x, &other));
+	assert_false(exporter_differs(NULL, &other));
+	exporter_close(x, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_delivers, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_waits_and_goes_on, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_never_started, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_differs, make_dir, remove_dir),
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_checks),
 	};
