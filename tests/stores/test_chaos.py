@@ -33,8 +33,8 @@ class World:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", self.dir], check=True)
         self.good = storelab.certificate(scratch, "good", host=f"DNS:{HOST}")
         self.wrong = storelab.certificate(scratch, "wrong", host="DNS:elsewhere")
-        self.otlp = peer.Peer(tls=peer.tls_context(*self.good))
-        self.pyroscope, self.parca = peer.Peer(), peer.Peer()
+        self.otlp = peer.Peer(tls=peer.tls_context(*self.good), lazy=True)
+        self.pyroscope, self.parca = peer.Peer(lazy=True), peer.Peer(lazy=True)
         self.name(True)
         self.jump(0)
         self.agent, self.lives, self.marks = None, 0, []
@@ -58,9 +58,9 @@ class World:
         self.agent = storelab.agent(
             self.dir, "--otlp", f"https://{HOST}:{self.otlp.port}", "--tls-ca", self.good[0],
             "--pyroscope", f"http://127.0.0.1:{self.pyroscope.port}",
-            "--parca", f"http://127.0.0.1:{self.parca.port}", "--send-timeout", "3s",
+            "--parca", f"http://127.0.0.1:{self.parca.port}", "--send-timeout", "5s",
             "--send-retry-max", "1s", "--max-size", "40", "--spool-size", "32",
-            prefix=in_namespace, env=env, window="1s", collect="0.5s")
+            prefix=in_namespace, env=env, window="2s", collect="1s", hz=49)
         self.lives += 1
         self.began, self.first_rss = time.monotonic(), None
 
@@ -171,7 +171,7 @@ def misbehave(world):
         done += [name for name, _ in pair]
         world.live(PAUSE)
         note(f"{SECONDS - end + time.monotonic():.0f} s: {' and '.join(done[-2:])}; life "
-             f"{world.lives}, taken {[len(p.taken) for p in world.peers()]}")
+             f"{world.lives}, taken {[len(p.raw) for p in world.peers()]}")
     return done
 
 
@@ -196,6 +196,7 @@ def dead_samples(directory, sink):
 
 
 def check_sink(world, sink, p, label):
+    p.look()
     want = storelab.sampled(world.dir)
     got = storelab.arrived(p.series(sink), "samples", label)
     late = storelab.waiting(world.dir)
