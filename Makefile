@@ -20,7 +20,7 @@ GROUPS := build $(if $(filter test test-live ci,$(GOALS)),test live) \
 	$(if $(filter unit bpf_host fuzz lint golden oracle oracle_unwind,$(GOALS)),test) \
 	$(if $(filter test-stores,$(GOALS)),live stores) \
 	$(if $(filter test-vm,$(GOALS)),vm) $(if $(filter test-fresh,$(GOALS)),fresh) \
-	$(if $(filter bench bench-names,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
+	$(if $(filter bench bench-names bench-sched,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
 ifneq ($(if $(NO_SETUP),,$(filter-out help clean format,$(GOALS))),)
 ifneq ($(shell CLANG='$(CLANG)' tools/setup $(GROUPS) >&2 || echo failed),)
 $(error packages are missing)
@@ -48,7 +48,9 @@ SRC_proto := $(wildcard proto/*.c)
 # The _none.c take the places of http.c and transport.c in the static program: see there.
 SRC_prog := $(filter-out agent/main.c agent/http_none.c agent/export/transport_none.c,$(wildcard agent/*.c agent/*/*.c cli/*.c))
 # The definitions of the shared maps first: the linker wants them before their uses.
-BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c))
+# bpf/sched.bpf.c is an object of its own: who does not account loads nothing of it.
+BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c bpf/sched.bpf.c,$(wildcard bpf/*.bpf.c))
+SKELS := $(GEN)/sonde.skel.h $(GEN)/sched.skel.h
 LIBS := -lzstd -lz -llzma -l:libiberty.a
 STATIC_LIBS := -lbpf -lelf -lsqlite3 -lm -lyaml -ljansson -lseccomp $(LIBS)
 PROG_LIBS := -lmicrohttpd -lcurl $(STATIC_LIBS)
@@ -81,7 +83,7 @@ $(BUILD)/$(1)/$(l).a: $(SRC_$(l):%.c=$(BUILD)/$(1)/%.o)
 	$$(call say,AR,$$@)rm -f $$@ && ar rcs $$@ $$^
 )
 
-$(SRC_prog:%.c=$(BUILD)/$(1)/%.o): | $(GEN)/sonde.skel.h
+$(SRC_prog:%.c=$(BUILD)/$(1)/%.o): | $(SKELS)
 endef
 $(foreach f,rel san fuzz,$(eval $(call flavour,$(f))))
 
@@ -101,14 +103,17 @@ $(GEN)/$(1)/%.bpf.o: bpf/%.bpf.c $(GEN)/$(1)/flags
 
 $(GEN)/$(1)/sonde.o: $$(BPF_SRC:bpf/%.bpf.c=$(GEN)/$(1)/%.bpf.o)
 	$$(call say,BPFLINK,$$@)$$(BPFTOOL) gen object $$@ $$^
+
+$(GEN)/$(1)/sched.o: $(GEN)/$(1)/sched.bpf.o
+	$$(call say,BPFLINK,$$@)$$(BPFTOOL) gen object $$@ $$^
 endef
 $(foreach a,x86_64 arm64,$(eval $(call bpf_arch,$(a))))
 
-$(GEN)/sonde.skel.h: $(GEN)/x86_64/sonde.o
-	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name sonde_bpf > $@
+$(GEN)/%.skel.h: $(GEN)/x86_64/%.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-bpf: $(GEN)/sonde.skel.h
-bpf-arm64: $(GEN)/arm64/sonde.o
+bpf: $(SKELS)
+bpf-arm64: $(GEN)/arm64/sonde.o $(GEN)/arm64/sched.o
 
 # What the verifier had to walk for each program; says nothing where BPF cannot be loaded.
 $(BUILD)/tools/bpf_insns: tools/bpf_insns.c
@@ -119,8 +124,8 @@ $(BUILD)/tools/bpf_insns-static: tools/bpf_insns.c
 	@mkdir -p $(@D)
 	$(call say,CC,"$< (static)")$(CC) $(CFLAGS_BASE) $(CFLAGS_rel) -static -o $@ $< -lbpf -lelf -lz
 
-$(GEN)/bpf.insns: $(GEN)/x86_64/sonde.o $(BUILD)/tools/bpf_insns
-	$(Q)$(BUILD)/tools/bpf_insns $< | tee $@
+$(GEN)/bpf.insns: $(GEN)/x86_64/sonde.o $(GEN)/x86_64/sched.o $(BUILD)/tools/bpf_insns
+	$(Q)for object in $(filter %.o,$^); do $(BUILD)/tools/bpf_insns $$object; done | tee $@
 
 # --- the program -----------------------------------------------------------------------------
 
@@ -143,7 +148,7 @@ archives = $(filter %.a,$^) $(if $(filter %/prog.a,$^),$(PROG_LIBS),$(LIBS)) -lm
 # 1: flavour, 2: sources of tests
 define link_layers
 $(call includes,(agent|cli),$(2)): $(LAYERS:%=$(BUILD)/$(1)/%.a)
-$(patsubst $(BUILD)/%,$(BUILD)/$(1)/tests/%.o,$(call includes,(agent|cli),$(2))): | $(GEN)/sonde.skel.h
+$(patsubst $(BUILD)/%,$(BUILD)/$(1)/tests/%.o,$(call includes,(agent|cli),$(2))): | $(SKELS)
 $(call includes,proto,$(2)): $(BUILD)/$(1)/proto.a
 $(call includes,symbolizer,$(2)): $(BUILD)/$(1)/symbolizer.a
 $(2:tests/%.c=$(BUILD)/%): $(BUILD)/$(1)/base.a
@@ -206,7 +211,7 @@ $(BUILD)/stores/volume: tests/stores/volume.c $(LAYERS:%=$(BUILD)/rel/%.a)
 
 TEST_BINS := $(UNIT:%=$(BUILD)/unit/%) $(HOST:%=$(BUILD)/bpf_host/%) $(FUZZ:%=$(BUILD)/fuzz/%)
 
-lint: $(GEN)/sonde.skel.h $(BUILD)/tools/bpf_insns
+lint: $(SKELS) $(BUILD)/tools/bpf_insns
 	$(Q)CLANG=$(CLANG) tests/run lint
 test: all san bpf-arm64 workloads oracle $(TEST_BINS)
 	$(Q)CLANG=$(CLANG) FUZZ_SECONDS=10 tests/run lint unit bpf_host golden fuzz live
@@ -234,6 +239,8 @@ $(BUILD)/tools/lookups: tests/bench/lookups.c $(BUILD)/rel/symbolizer.a $(BUILD)
 	$(call say,CC,$<)$(CC) $(CFLAGS_BASE) $(CFLAGS_rel) -o $@ $^ $(LIBS)
 bench-names: all workloads $(BUILD)/tools/lookups
 	$(Q)python3 -B tests/bench/names.py
+bench-sched: all
+	$(Q)python3 -B tests/bench/sched.py
 soak: all workloads
 	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) python3 tests/soak/soak.py
 unwind-table: all
@@ -273,6 +280,7 @@ make test-image      the container image and the manifest, by runc and helm (roo
 make lint            layering, sizes, licences; each header by itself
 make bench           cost beside other profilers (root)
 make bench-names     time to names beside perf report and llvm-symbolizer (root)
+make bench-sched     cost of scheduler accounting at its worst case, beside others (root)
 make soak            the agent under a mixed load, SOAK_SECONDS=1800 (root)
 make unwind-table    whole stacks of real programs under load, P="git_gc go", UNWIND_SECONDS=60 (root)
 make install         DESTDIR= PREFIX=/usr/local: program and man page
@@ -287,4 +295,4 @@ clean:
 FORCE:
 -include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/image -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 .PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-stores volume test-vm test-vm-soak \
-	test-fresh test-image bench bench-names soak unwind-table run install format help clean FORCE
+	test-fresh test-image bench bench-names bench-sched soak unwind-table run install format help clean FORCE

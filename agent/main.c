@@ -11,8 +11,10 @@ static void usage(FILE *out)
 {
 	fprintf(out, "Usage: sonde COMMAND [options]\n\n"
 		     "A profiler for Linux that sees every process.\n\nCommands:\n");
-	for (const struct command *c = commands; c->name; c++)
-		fprintf(out, "  %-8s %s\n", c->name, c->summary);
+	for (const struct command *c = commands; c->name; c++) {
+		if (!strchr(c->name, ' '))
+			fprintf(out, "  %-8s %s\n", c->name, c->summary);
+	}
 	fprintf(out, "\n'sonde COMMAND --help' tells the options; 'sonde --version' the version.\n");
 }
 

@@ -48,6 +48,34 @@ const struct command commands[] = {
 		.run = symbolize_main,
 	},
 	{
+		.name = "sched",
+		.summary = "account for all the time of all threads: record, report",
+		.usage = "record|report [options]",
+		.detail = "Every nanosecond of every thread is put down as on a CPU, waiting for one "
+			  "(after a wake-up or a preemption), throttled by a quota, or blocked, for one "
+			  "of eleven reasons: for each process and cgroup the sum is the lifetime of its "
+			  "threads. What perf sched latency, perf sched timehist --summary, runqlat and "
+			  "cpudist tell.",
+		.options = no_rows,
+		.run = sched_main,
+	},
+	{
+		.name = "sched record",
+		.summary = "account for a while, into a profile file or as a table each interval",
+		.usage = "[options] [-- COMMAND...]",
+		.detail = "The whole machine, until the duration is over, the command ends or Ctrl-C. "
+			  "Of a wait that began before, the part from the start on counts.",
+		.options = sched_record_rows,
+		.run = sched_main,
+	},
+	{
+		.name = "sched report",
+		.summary = "show what sonde sched record wrote: where time went, who waited and for what",
+		.usage = "[options] [FILE]",
+		.options = sched_report_rows,
+		.run = sched_main,
+	},
+	{
 		.name = "doctor",
 		.summary = "tell what this kernel and these privileges allow",
 		.usage = "[options]",

@@ -6,7 +6,7 @@
 #include "agent/options.h"
 
 struct command {
-	const char *name;
+	const char *name;    /* of two words: run by the command of the first one */
 	const char *summary; /* one line */
 	const char *usage;   /* what follows "sonde NAME " */
 	const char *detail;  /* paragraphs for the man page; NULL: none */
@@ -20,6 +20,7 @@ extern const struct command commands[];
 int record_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int symbolize_main(int argc, char **argv);
+int sched_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int agent_main(int argc, char **argv);
 int man_main(int argc, char **argv);
@@ -27,6 +28,8 @@ int man_main(int argc, char **argv);
 extern const struct option_row record_rows[];
 extern const struct option_row report_rows[];
 extern const struct option_row symbolize_rows[];
+extern const struct option_row sched_record_rows[];
+extern const struct option_row sched_report_rows[];
 extern const struct option_row doctor_rows[];
 extern const struct option_row agent_rows[];
 

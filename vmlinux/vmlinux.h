@@ -53,6 +53,7 @@ enum {
 	BPF_F_MMAPABLE = 1 << 10,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0, /* what bpf_ringbuf_query tells */
 };
 
 /* Asked for by name with bpf_core_enum_value_exists: is this helper known to the kernel? */
@@ -93,6 +94,7 @@ struct super_block {
 };
 
 struct inode {
+	__u16 i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	u32 i_generation;
@@ -213,8 +215,82 @@ struct cred {
 	kuid_t euid;
 };
 
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct rq {
+	u64 clock;
+	u64 clock_task; /* clock_pelt's place up to 5.18, for throttling */
+	u64 clock_pelt;
+	unsigned long lost_idle_time;
+};
+
+/* Fields of CONFIG_CFS_BANDWIDTH. */
+struct cfs_rq {
+	struct rq *rq;
+	int throttle_count;
+};
+
+/* 6.6 and later. */
+struct cfs_rq___self {
+	u64 throttled_clock_self;
+	u64 throttled_clock_self_time;
+};
+
+/* 5.19 and later. */
+struct cfs_rq___pelt {
+	u64 throttled_clock_pelt;
+	u64 throttled_clock_pelt_time;
+};
+
+/* Up to 5.18. */
+struct cfs_rq___task {
+	u64 throttled_clock_task;
+	u64 throttled_clock_task_time;
+};
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+	u64 nr_migrations;
+	struct sched_entity *parent;
+	struct cfs_rq *cfs_rq;
+};
+
+struct sched_info {
+	unsigned long long last_queued;
+};
+
+/* Up to 5.13. */
+struct task_struct___state {
+	volatile long state;
+};
+
+/* 6.18 and later: throttled one by one, on their way to user space. */
+struct task_struct___throttled {
+	bool throttled;
+};
+
+struct bpf_iter_meta;
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
+	int prio;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	unsigned in_iowait : 1;
+	struct files_struct *files;
 	void *stack;
 	int pid;
 	int tgid;

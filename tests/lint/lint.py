@@ -19,13 +19,15 @@ LAYERS = [
     # path, project headers, library headers
     (r'base/', r'base/', r''),
     (r'bpf/abi\.h', r'', r'linux/types\.h'),
+    (r'bpf/sched_abi\.h', r'bpf/abi\.h', r''),
     (r'bpf/', r'vmlinux\.h|bpf/', r'bpf/bpf_'),
     (r'symbolizer/', r'base/|symbolizer/',
      r'libelf\.h|gelf\.h|elfutils/|dwarf\.h|zlib\.h|zstd\.h|lzma\.h|libiberty/'),
     (r'proto/', r'base/|proto/', r'zlib\.h|zstd\.h'),
-    (r'agent/collect/', r'base/|bpf/abi\.h|sonde\.skel\.h|agent/collect/', r'bpf/'),
+    (r'agent/collect/', r'base/|bpf/(sched_)?abi\.h|(sonde|sched)\.skel\.h|agent/collect/', r'bpf/'),
     (r'agent/resolve/',
      r'base/|agent/collect/events\.h|symbolizer/(symbolizer|unwind)\.h|proto/profile\.h|agent/resolve/', r''),
+    (r'agent/sched/', r'base/|agent/collect/(sched_)?events\.h|proto/profile\.h|agent/sched/', r''),
     (r'agent/(export|store)/', r'base/|proto/|agent/(export|store)/', r'curl/|sqlite3\.h|zstd\.h|zlib\.h'),
     (r'agent/[^/]*$|cli/', r'base/|symbolizer/|proto/|agent/|cli/|bpf/abi\.h',
      r'microhttpd\.h|yaml\.h|jansson\.h|curses\.h'),
@@ -35,7 +37,7 @@ LAYERS = [
 LIBRARY = re.compile(r'(bpf|elfutils|libiberty|curl)/|(libelf|gelf|dwarf|zlib|zstd|lzma|microhttpd|'
                      r'sqlite3|yaml|jansson|curses|cmocka)\.h')
 GEN = os.path.join(os.environ.get('BUILD', 'build'), 'gen')
-BARE_NAMES = ('sonde.skel.h', 'vmlinux.h')
+BARE_NAMES = ('sonde.skel.h', 'sched.skel.h', 'vmlinux.h')
 
 CODE = re.compile(r'\.(c|h|py|sh)$|(^|/)Makefile$')
 C_FILE = re.compile(r'\.[ch]$')
@@ -166,12 +168,12 @@ def check_headers(tree):
     """Each header compiles as a file of its own."""
     bad = []
     for path, _ in tree.matching(re.compile(r'^(base|symbolizer|proto|agent|cli|bpf)/.*\.h$')):
-        if path.startswith('bpf/') and path != 'bpf/abi.h':
+        if path.startswith('bpf/') and not path.endswith('abi.h'):
             command = [os.environ.get('CLANG', 'clang-14'), '-target', 'bpf', '-D__TARGET_ARCH_x86', '-g', '-O2',
                        '-Ivmlinux/x86_64', '-Ivmlinux']
         else:
             command = ['gcc', '-std=gnu17', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Wno-unused']
-            if path == 'bpf/abi.h':  # as the table says: its includer brings the types
+            if path.startswith('bpf/'):  # as the table says: its includer brings the types
                 command += ['-include', 'linux/types.h']
         run = subprocess.run(command + ['-I.', f'-I{GEN}', '-fsyntax-only', '-x', 'c', path], cwd=tree.root,
                              stderr=subprocess.PIPE, text=True)

@@ -22,8 +22,10 @@ for clang in $clangs; do
 	result $? "$clang has no warnings"
 	grep -E 'warning:|error:' "$out.log" | head -n 10 | sed 's/^/# /'
 	if [ "$(id -u)" = 0 ]; then
-		"$build/tools/bpf_insns" -c "$out/gen/x86_64/sonde.o" 2>&1 | sed 's/^/# /'
-		result "${PIPESTATUS[0]}" "what $clang makes loads here"
+		for object in sonde sched; do
+			"$build/tools/bpf_insns" -c "$out/gen/x86_64/$object.o" 2>&1 | sed 's/^/# /'
+			result "${PIPESTATUS[0]}" "what $clang makes of $object loads here"
+		done
 	else
 		result 0 "what $clang makes loads here # SKIP needs root"
 	fi

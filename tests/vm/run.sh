@@ -27,8 +27,8 @@ make_initramfs() {
 	cp "$build/tools/bpf_insns-static" "$root/bin/bpf_insns"
 	mkdir "$root/objects" # what each clang made of the BPF programs
 	tests/lint/test_compilers.sh >/dev/null
-	for object in "$build"/compilers/*/gen/x86_64/sonde.o; do
-		cp "$object" "$root/objects/$(cut -d / -f 1 <<<"${object#"$build/compilers/"}").o"
+	for object in "$build"/compilers/*/gen/x86_64/{sonde,sched}.o; do
+		cp "$object" "$root/objects/$(cut -d / -f 1 <<<"${object#"$build/compilers/"}")-$(basename "$object")"
 	done
 	cp tests/vm/guest/checks.sh "$root/checks.sh"
 	cp tests/vm/guest/init "$root/init"

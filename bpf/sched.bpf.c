@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Scheduler accounting: each nanosecond of each thread goes to one bucket. Hooks: a switch ends the
+ * interval of both tasks at one reading of the clock; a wake-up turns a blocked thread into a
+ * waiting one. Not sched_waking: that may come while the thread is still on its way off the CPU,
+ * sched_wakeup never does. sonde_sched_seed finds the threads that were there before.
+ */
+#include "bpf/sched.bpf.h"
+#include "bpf/sched_reason.bpf.h"
+#include "bpf/sched_throttle.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+struct threads_map threads SEC(".maps");
+struct sched_cpus_map sched_cpus SEC(".maps");
+struct blanks_map blanks SEC(".maps");
+struct ring_map ring SEC(".maps");
+struct seen_facts_map seen_facts SEC(".maps");
+struct counters_map counters SEC(".maps");
+struct walk_states_map walk_states SEC(".maps");
+
+const volatile struct sonde_settings settings = {};
+const volatile __u8 syscall_reasons[SONDE_SCHED_SYSCALLS] = {};
+const volatile bool switch_tells_state = false; /* sched_switch has a fourth argument (5.18) */
+
+volatile __u32 epoch = 0;        /* of the longest delays */
+volatile __u32 seeded = 0;       /* the seeding is over */
+volatile __u64 attached_ns = 0;  /* CLOCK_BOOTTIME: who came later was seen at birth */
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline __u32 task_state(struct task_struct *task)
+{
+	struct task_struct___state *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return old->state;
+}
+
+/*
+ * What the previous task is from now on; `told` is the state that the scheduler decided by. The
+ * task's own state is asked too: before 6.15 a task that a signal kept from sleeping is told as
+ * blocked, yet stays on the run queue, its state set back to running.
+ */
+static __always_inline __u32 state_after(struct task_struct *prev, bool preempt, __u32 told,
+					 __u32 last)
+{
+	if (preempt || !told || !task_state(prev))
+		return is_throttled(prev) ? SONDE_SCHED_THROTTLED : SONDE_SCHED_PREEMPTED;
+	return reason_of_block(prev, told, last);
+}
+
+/* Before the seeding is over, a thread without a record will get one. */
+static __always_inline void untracked_leaves(struct sonde_sched_cpu *cpu, bool dead, __u64 now)
+{
+	if (!seeded)
+		return;
+	if (cpu->untracked_at)
+		cpu->untracked_on_cpu_ns += now - cpu->untracked_at;
+	if (dead)
+		untracked_ends(cpu, now);
+}
+
+static __always_inline void switch_out(struct task_struct *prev, bool preempt, __u32 told,
+				       __u64 now, struct sonde_sched_cpu *cpu)
+{
+	struct sonde_sched_thread *t = thread_find(prev);
+	bool dead = told & TASK_DEAD;
+	__u32 state;
+
+	if (!t) {
+		untracked_leaves(cpu, dead, now);
+		return;
+	}
+	if (t->exec_at)
+		segment_at_exec(t, prev, cpu);
+	state = dead ? SONDE_SCHED_OTHER : state_after(prev, preempt, told, t->reason);
+	thread_leaves(t, state, prev->se.sum_exec_runtime, now, cpu);
+	if (dead)
+		thread_end(t, prev, cpu);
+	else if (!is_blocked(state))
+		throttle_begin(t, prev);
+}
+
+/* For how long the task has been on a run queue, by the scheduler's own books; 0: not told. */
+static __always_inline __u64 queued_ns(struct task_struct *task)
+{
+	__u64 since;
+
+	if (!bpf_core_field_exists(task->sched_info) || !bpf_core_field_exists(task->se.cfs_rq))
+		return 0;
+	since = task->sched_info.last_queued;
+	return since ? task->se.cfs_rq->rq->clock - since : 0;
+}
+
+static __always_inline void switch_in(struct task_struct *next, __u64 now,
+				      struct sonde_sched_cpu *cpu)
+{
+	struct sonde_sched_thread *t = thread_find(next);
+
+	if (!t) {
+		cpu->untracked_at = now;
+		return;
+	}
+	if (is_blocked(t->state))
+		wake_unseen(t, queued_ns(next), now, cpu);
+	thread_enters(t, throttle_end(t, next, now), now, epoch, cpu);
+	t->migrations = next->se.nr_migrations;
+	if (t->css != (__u64)next->cgroups)
+		segment_end(t, next, cpu);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sonde_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct sonde_sched_cpu *cpu = sched_cpu();
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!cpu)
+		return 0;
+	/* The idle tasks are no threads of anybody: all of them have the number 0. */
+	if (prev->pid)
+		switch_out(prev, preempt, switch_tells_state ? (__u32)ctx[3] : task_state(prev),
+			   now, cpu);
+	cpu->untracked_at = 0;
+	if (next->pid)
+		switch_in(next, now, cpu);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(sonde_sched_wakeup, struct task_struct *task)
+{
+	struct sonde_sched_thread *t = thread_find(task);
+	struct sonde_sched_cpu *cpu;
+
+	if (!t || !is_blocked(t->state))
+		return 0;
+	cpu = sched_cpu();
+	if (cpu && thread_wakes(t, bpf_ktime_get_ns(), cpu))
+		throttle_begin(t, task);
+	return 0;
+}
+
+/* A thread's first moment: it waits for a CPU. */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(sonde_sched_wakeup_new, struct task_struct *task)
+{
+	struct sonde_sched_thread *t = thread_find(task), *blank;
+	struct sonde_sched_cpu *cpu = sched_cpu();
+	__u64 key = (__u64)task, now = bpf_ktime_get_ns();
+	__u32 empty = BLANK_EMPTY;
+
+	blank = bpf_map_lookup_elem(&blanks, &empty);
+	if (!cpu || !blank)
+		return 0;
+	if (t) {
+		cpu->counters[SONDE_SCHED_COUNT_STALE]++;
+		thread_end(t, task, cpu);
+	}
+	if (bpf_map_update_elem(&threads, &key, blank, BPF_NOEXIST) || !(t = thread_find(task))) {
+		untracked_begins(cpu, now);
+		return 0;
+	}
+	thread_fill(t, task, SONDE_SCHED_WOKEN, now, SONDE_CONTEXT_TRACEPOINT);
+	throttle_begin(t, task);
+	return 0;
+}
+
+/* Noted here, done at the next switch: there nothing can come between. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(sonde_sched_exec, struct task_struct *task)
+{
+	struct sonde_sched_thread *t = thread_find(task);
+
+	if (t)
+		t->exec_at = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(sonde_sched_rename, struct task_struct *task, const char *comm)
+{
+	struct sonde_sched_thread *t = thread_find(task);
+
+	if (t)
+		bpf_probe_read_kernel_str(t->comm, sizeof(t->comm), comm);
+	return 0;
+}
+
+/* Who runs is not asked: no field tells on all kernels, and sonde_sched_tick sets it right. */
+static __always_inline __u32 state_of_seed(struct task_struct *task)
+{
+	__u32 state = task_state(task);
+
+	return state ? reason_of_block(task, state, SONDE_SCHED_OTHER) : SONDE_SCHED_PREEMPTED;
+}
+
+/*
+ * All threads, from user space: those that are not known yet get a record. After the first
+ * time these are threads that had found no room.
+ */
+SEC("iter/task")
+int sonde_sched_seed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct sonde_sched_cpu *cpu = sched_cpu();
+	struct sonde_sched_thread *blank;
+	__u32 seed = BLANK_SEED;
+	__u64 key, now;
+
+	if (!task || !cpu || !task->pid || thread_find(task))
+		return 0;
+	blank = bpf_map_lookup_elem(&blanks, &seed);
+	if (!blank || (!seeded && task->start_boottime >= attached_ns) ||
+	    task_state(task) & TASK_DEAD)
+		return 0;
+	key = (__u64)task;
+	now = bpf_ktime_get_ns();
+	thread_fill(blank, task, state_of_seed(task), now, SONDE_CONTEXT_PERF);
+	blank->flags |= SONDE_SCHED_SEEDED;
+	if (bpf_map_update_elem(&threads, &key, blank, BPF_NOEXIST)) {
+		if (!seeded)
+			untracked_begins(cpu, now);
+	} else if (seeded) {
+		untracked_ends(cpu, now);
+		__sync_fetch_and_add(&cpu->counters[SONDE_SCHED_COUNT_ADOPTED], 1);
+	}
+	return 0;
+}
+
+/*
+ * Run by user space on each CPU before it reads: what the thread that runs there has used so
+ * far. In an interrupt, so that no switch comes between.
+ */
+SEC("raw_tp/sched_switch")
+int sonde_sched_tick(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct sonde_sched_thread *t = thread_find(task);
+	struct sonde_sched_cpu *cpu = sched_cpu();
+
+	if (!t || !cpu)
+		return 0;
+	if (t->exec_at)
+		segment_at_exec(t, task, cpu);
+	thread_ran(t, BPF_CORE_READ(task, se.sum_exec_runtime), bpf_ktime_get_ns(), cpu);
+	t->state = SONDE_SCHED_RUNNING;
+	if (t->css != (__u64)BPF_CORE_READ(task, cgroups))
+		segment_end(t, task, cpu);
+	return 0;
+}

@@ -1,0 +1,339 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Scheduler accounting against workloads that log their own clocks (cases O-01 to O-03, O-05).
+
+Called as `test_sched.py drive FILE SECONDS` it is the load itself: all roles of schedmix at
+once; sonde records it as its command, so that the lives of all roles lie within the recording.
+"""
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lab  # noqa: E402
+from tap import check, near, note, run, skip, test  # noqa: E402
+
+MS, S = 1e6, 1e9
+SECONDS = lab.seconds(15, 60)
+QUOTA_US, PERIOD_US = 20000, 100000
+V1, V2 = "/sys/fs/cgroup/cpu/sonde_quota", "/sys/fs/cgroup/sonde_quota"
+REASONS = ("disk uninterruptible lock poll socket pipe sleep child page_fault stopped other").split()
+WAITS = ("woken", "preempted", "quota")
+
+# role, argument, nice level, what it mostly waits for
+ROLES = [
+    ("busy1", "", 0, None), ("busy2", "", 0, None), ("busy3", "", 0, None),
+    ("busy_nice5", "", 5, None), ("busy_nice10", "", 10, None), ("busy_nice-5", "", -5, None),
+    ("sleep1", "1", 0, "sleep"), ("sleep10", "10", 0, "sleep"), ("sleep100", "100", 0, "sleep"),
+    ("read", "FILE", 0, "disk"), ("lock", "", 0, "lock"), ("pipe", "", 0, "pipe"),
+    ("socket", "", 0, "socket"), ("pool", "", 0, "lock"), ("poll", "", 0, "poll"),
+    ("child", "", 0, "child"), ("vfork", "", 0, "child"), ("rt", "", 0, "sleep"),
+    ("sleep_stopped", "10", 0, "stopped"), ("busy_quota", "", 0, None),
+]
+
+
+# ---- the load ----
+
+def make_quota():
+    """A cgroup with a quota: (its directory, file of its statistics), or None."""
+    for path in (V1, V2):
+        try:
+            os.makedirs(path, exist_ok=True)
+            if path == V1:
+                for name, value in (("cfs_period_us", PERIOD_US), ("cfs_quota_us", QUOTA_US)):
+                    with open(f"{path}/cpu.{name}", "w") as f:
+                        f.write(str(value))
+            else:
+                with open(f"{path}/cpu.max", "w") as f:
+                    f.write(f"{QUOTA_US} {PERIOD_US}")
+            return path
+        except OSError:
+            continue
+    return None
+
+
+def throttled_ns(path):
+    with open(f"{path}/cpu.stat") as f:
+        stat = dict(line.split() for line in f)
+    return int(stat["throttled_time"]) if "throttled_time" in stat else 1000 * int(stat["throttled_usec"])
+
+
+def start_role(role, argument, nice, data, group):
+    def prepare():
+        if nice:
+            os.setpriority(os.PRIO_PROCESS, 0, nice)
+        if role == "busy_quota" and group:
+            with open(f"{group}/cgroup.procs", "w") as f:
+                f.write("0")
+
+    argument = data if argument == "FILE" else argument
+    return subprocess.Popen([lab.wl("schedmix"), role, str(SECONDS)] + [argument] * bool(argument),
+                            stdout=subprocess.PIPE, text=True, preexec_fn=prepare)
+
+
+def stop_for_a_while(process):
+    """Stopped in the middle of its life; how long."""
+    time.sleep(SECONDS / 4)
+    os.kill(process.pid, signal.SIGSTOP)
+    begin = time.monotonic()
+    time.sleep(SECONDS / 2)
+    stopped = time.monotonic() - begin
+    os.kill(process.pid, signal.SIGCONT)
+    return int(stopped * S)
+
+
+def run_role(row, data, group, truth):
+    """`outer` is what its life may be at most."""
+    begin = time.monotonic()
+    process = start_role(*row[:3], data, group)
+    if row[0] == "sleep_stopped":
+        truth["stopped"] = stop_for_a_while(process)
+    out = process.stdout.read()
+    _, process.returncode, usage = os.wait4(process.pid, 0)
+    outer = time.monotonic() - begin
+    truth["roles"][row[0]] = dict(json.loads(out), outer=int(outer * S),
+                                  rusage=int((usage.ru_utime + usage.ru_stime) * S)) if out else None
+
+
+def drive(path):
+    group = make_quota()
+    data = path + ".data"
+    with open(data, "wb") as f:
+        f.write(os.urandom(1 << 20) * 64)
+        os.fsync(f.fileno())
+    truth = {"roles": {}}
+    threads = [threading.Thread(target=run_role, args=(role, data, group, truth)) for role in ROLES]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if group:
+        truth["throttled"] = throttled_ns(group)
+        os.rmdir(group)
+    with open(path, "w") as f:
+        json.dump(truth, f)
+
+
+# ---- reading ----
+
+def report(path, *options):
+    run_ = subprocess.run([lab.SONDE, "sched", "report", "-n", "0", *options, path],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check(run_.returncode == 0, f"sched report: status {run_.returncode}: {run_.stderr}")
+    return run_.stdout
+
+
+def rows(path, *options):
+    """Rows as dictionaries; numbers are numbers."""
+    result = []
+    for row in csv.DictReader(io.StringIO(report(path, "--csv", *options))):
+        result.append({k: int(v) if re.fullmatch(r"-?\d+", v) and k not in ("comm", "thread") else v
+                       for k, v in row.items()})
+    return result
+
+
+def total(row, names):
+    return sum(row[name] for name in names)
+
+
+def logged(truth):
+    """The lives of a role's threads as far as they wrote their logs."""
+    return truth["cpu"] + truth["delay"] + truth["waited"]
+
+
+def accounted(row):
+    return total(row, ("run", "stolen") + WAITS + tuple(REASONS))
+
+
+class Mix:
+    """The one recording that most tests look at."""
+    scratch = path = truth = None
+
+    @classmethod
+    def get(cls):
+        if cls.truth:
+            return cls
+        cls.scratch = lab.Scratch()
+        cls.path, truth = cls.scratch.path("mix.pb.gz"), cls.scratch.path("truth.json")
+        record = subprocess.run([lab.SONDE, "sched", "record", "-o", cls.path, "--", sys.executable,
+                                 os.path.abspath(__file__), "drive", truth, str(SECONDS)],
+                                stderr=subprocess.PIPE, text=True)
+        check(record.returncode == 0, f"sched record: {record.stderr}")
+        note(record.stderr)
+        with open(truth) as f:
+            cls.truth = json.load(f)
+        cls.by_role = {}
+        for row in rows(cls.path, "--by", "process"):
+            truth = cls.truth["roles"].get(row["comm"])
+            if truth and truth["pid"] == row["pid"]:
+                cls.by_role[row["comm"]] = row
+        return cls
+
+    @classmethod
+    def roles(cls):
+        cls.get()
+        for role, _, _, reason in ROLES:
+            truth, row = cls.truth["roles"][role], cls.by_role.get(role)
+            check(truth, f"{role} ended without its log")
+            check(row, f"{role}: no row")
+            yield role, reason, truth, row
+
+
+@test("sum of the buckets = lifetimes, within 0.5 %: per process, per cgroup, over all")
+def closed():
+    Mix.get()
+    for by in ("process", "cgroup", "all"):
+        worst = 0
+        for row in rows(Mix.path, "--by", by, "-k"):
+            if row["lifetime"] < 10 * MS:
+                continue
+            off = abs(accounted(row) - row["lifetime"]) / row["lifetime"]
+            worst = max(worst, off)
+            check(off <= 0.005, f"{by} {row['comm']}:{row['pid']} {row['cgroup']}: {accounted(row) / S:.4f} s "
+                                f"of {row['lifetime'] / S:.4f} s")
+        note(f"{by}: at most {100 * worst:.4f} % off")
+
+
+@test("lifetimes are those that the programs measured, within 0.5 %")
+def lifetimes():
+    for role, _, truth, row in Mix.roles():
+        # Its parent may know of the end before the last thread has got a CPU to end on.
+        most = truth["threads"] * (1.005 * truth["outer"] + 500 * MS)
+        check(0.995 * logged(truth) <= row["lifetime"] <= most,
+              f"{role}: {row['lifetime'] / S:.3f} s; at least {logged(truth) / S:.3f}, at most {most / S:.3f} s")
+
+
+@test("on-CPU time: within 1 % of the scheduler's count and of utime + stime")
+def on_cpu():
+    for role, _, truth, row in Mix.roles():
+        note(f"{role}: {row['run'] / S:.3f} s, schedstat {truth['cpu'] / S:.3f}, rusage "
+             f"{truth['rusage'] / S:.3f}, stolen {row['stolen'] / S:.3f}")
+        near(row["run"] / S, truth["cpu"] / S, 0.01 * truth["cpu"] / S + 0.01, f"{role} and its own clock")
+        if role not in ("child", "vfork"):  # rusage has the children's, too
+            near(row["run"] / S, truth["rusage"] / S, 0.01 * truth["rusage"] / S + 0.02, f"{role} and rusage")
+
+
+@test("waits for a CPU: within 2 % of the scheduler's run delay")
+def delays():
+    for role, _, truth, row in Mix.roles():
+        have = total(row, WAITS)
+        note(f"{role}: {have / S:.3f} s, schedstat {truth['delay'] / S:.3f}")
+        # Its log ends before it does: on a busy machine the last steps wait, too.
+        rest = max(0, row["lifetime"] - logged(truth))
+        check(0.98 * truth["delay"] - 20 * MS <= have <= 1.02 * truth["delay"] + 20 * MS + rest, role)
+
+
+@test("blocked time: within 2 % of what the programs measured, and for the right reason")
+def blocked():
+    for role, reason, truth, row in Mix.roles():
+        have, named = total(row, REASONS), row[reason] if reason else 0
+        note(f"{role}: {have / S:.3f} s of {truth['waited'] / S:.3f} measured; {reason}: {named / S:.3f}")
+        rest = max(0, row["lifetime"] - logged(truth))
+        check(0.98 * truth["waited"] - 30 * MS <= have <= 1.02 * truth["waited"] + 30 * MS + rest, role)
+        if reason == "stopped":
+            near(named / S, Mix.truth["stopped"] / S, 0.02 * Mix.truth["stopped"] / S, "stopped")
+        elif reason:
+            check(named >= 0.98 * have - 20 * MS, f"{role}: only {named / S:.3f} of {have / S:.3f} s are {reason}")
+
+
+@test("throttled time of a cgroup with a quota: within 2 % of its cpu.stat")
+def quota():
+    Mix.get()
+    if "throttled" not in Mix.truth:
+        skip("no cpu controller to make a quota with")
+    row = Mix.by_role["busy_quota"]
+    note(f"quota: {row['quota'] / S:.3f} s, cpu.stat {Mix.truth['throttled'] / S:.3f} s")
+    near(row["quota"] / S, Mix.truth["throttled"] / S, 0.02 * row["lifetime"] / S, "throttled")
+
+
+@test("no idle task, nothing lost (O-01, O-02)")
+def clean():
+    Mix.get()
+    text = report(Mix.path, "-k")
+    check(not re.search(r"^(swapper|idle)", text, re.M), "an idle task has a row")
+    for row in rows(Mix.path, "-k"):
+        check(row["pid"] or row["comm"] == "[overflow]", f"a row without a process: {row}")
+        for name in ("run", "stolen") + WAITS + tuple(REASONS):
+            check(0 <= row[name] <= row["threads"] * (SECONDS + 30) * S, f"{row['comm']}: {name} {row[name]}")
+    for counter in ("threads_full", "ends_refused", "merged", "backwards", "torn", "read_errors", "stale"):
+        check(not re.search(rf"^# {counter}=", text, re.M), f"{counter} is not 0:\n{text[-600:]}")
+
+
+@test("a sleep that began before and goes on after counts for the window (O-03)")
+def open_sleep():
+    with lab.Scratch() as scratch:
+        path = os.path.join(scratch, "sleep.pb.gz")
+        sleep = subprocess.Popen(["sleep", "60"])
+        try:
+            record(path, "-d", "2")
+        finally:
+            sleep.kill()
+            sleep.wait()
+        row = [r for r in rows(path) if r["pid"] == sleep.pid]
+        check(len(row) == 1, f"rows of the sleeper: {row}")
+        near(row[0]["sleep"] / S, 2, 0.02, "sleep")
+
+
+def record(path, *options):
+    result = subprocess.run([lab.SONDE, "sched", "record", "-q", "-o", path, *options],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check(result.returncode == 0, f"sched record: {result.stderr}")
+    return result.stdout
+
+
+@test("more threads than there is room for: nothing lost uncounted")
+def overflow():
+    with lab.Scratch() as scratch:
+        path = os.path.join(scratch, "full.pb.gz")
+        record(path, "--max-threads", "64", "--", lab.wl("schedmix"), "pool", "3")
+        text = report(path)
+        check(re.search(r"^# threads_full=\d+", text, re.M), f"no threads_full:\n{text}")
+        row = [r for r in rows(path) if r["comm"] == "[overflow]"][0]
+        check(row["threads"] > 10, f"overflow row: {row}")
+        share = re.search(r"lived \(([\d.]+) %\)", text)
+        near(float(share.group(1)), 100, 0.5, "accounted for")
+
+
+@test("20,000 threads that all wake five times a second: no loss, within bounds")
+def crowd():
+    with lab.Scratch() as scratch:
+        path = os.path.join(scratch, "crowd.pb.gz")
+        record(path, "--", lab.wl("crowd"), "-t", "6", "-n", "20000", "-p", "200", "-m", "100",
+               "-f", os.path.join(scratch, "crowd.so"))
+        row = max((r for r in rows(path, "--by", "comm")), key=lambda r: r["threads"])
+        check(row["threads"] >= 1000, f"the largest row has {row['threads']} threads")
+        text = report(path)
+        share = re.search(r"lived \(([\d.]+) %\)", text)
+        losses = re.findall(r"^# (\w+=\d+)$", text, re.M)
+        note(f"{row['threads']} threads, {row['voluntary'] + row['involuntary']} switches, {share.group(1)} %, {losses}")
+        near(float(share.group(1)), 100, 0.5, "accounted for")
+        check(not any(l.startswith(("threads_full", "torn", "read_errors", "backwards")) for l in losses), str(losses))
+
+
+@test("tables each interval; filters; a wrong word and a wrong file get one line")
+def command_line():
+    with lab.Scratch() as scratch:
+        path = os.path.join(scratch, "live.pb.gz")
+        out = record(path, "-i", "500ms", "-d", "1.7", "-b", "all")
+        check(len(re.findall(r"^\[all\]", out, re.M)) >= 3, out)
+        check(len(rows(path, "--comm", "sonde", "--by", "comm")) == 1, "--comm")
+        for command in (["--sort", "cow"], ["--by", "cow"], ["/dev/null"], ["/nonexistent"]):
+            result = subprocess.run([lab.SONDE, "sched", "report", *command], stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True)
+            check(result.returncode != 0 and result.stderr.count("\n") == 1, f"{command}: {result.stderr!r}")
+        check(shutil.which("python3"), "python3")
+
+
+if len(sys.argv) > 2 and sys.argv[1] == "drive":
+    SECONDS = float(sys.argv[3])
+    drive(sys.argv[2])
+    sys.exit(0)
+run()
