@@ -333,14 +333,6 @@ void resolver_drop_symbols(struct resolver *r)
 	file_table_drop(&r->files, &r->forget[RESOLVER_FILE]);
 }
 
-void resolver_drain(struct resolver *r)
-{
-	/* Those that wait are of earlier drains. */
-	if (!resolver_is_waiting(r))
-		r->drain_from_ns = r->drain_began_ns;
-	r->drain_began_ns = clock_monotonic();
-}
-
 void resolver_tick(struct resolver *r)
 {
 	waiting_retry(r);

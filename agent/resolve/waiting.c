@@ -15,6 +15,7 @@
 #include <errno.h>
 
 #include "agent/resolve/resolve_private.h"
+#include "base/clock.h"
 
 enum { MAX_WAITING = 65536 };
 
@@ -41,13 +42,15 @@ static bool meets_reading(struct resolver *r, const struct user_stack *stack)
 	return found;
 }
 
-/* A process may be gone once the files are read: its perf map is read now. */
-static void secure_perf_map(struct resolver *r, const struct user_stack *stack, uint64_t id,
-			    struct known_process *process)
+/* A process may be gone once the files are read: the names of its JIT code are read now. */
+static void secure_jit(struct resolver *r, const struct user_stack *stack, uint64_t id,
+		       struct known_process *process)
 {
+	if (r->options.no_symbols)
+		return;
 	for (uint32_t i = 0; process && i < stack->count; i++) {
 		if (stack->frames[i].file == SONDE_FRAME_ANON) {
-			process_perf_map(&r->tasks, id, process, r->now);
+			process_jit(&r->tasks, id, process, r->now, r->drain_from_ns);
 			return;
 		}
 	}
@@ -64,7 +67,7 @@ bool waiting_take(struct resolver *r, const struct sonde_count_key *key,
 		return false;
 	sum->samples += count->samples;
 	sum->weight += count->weight;
-	secure_perf_map(r, stack, key->process, process);
+	secure_jit(r, stack, key->process, process);
 	known_get(&r->tasks.cgroups, key->cgroup, r->now);
 	known_get(&r->tasks.threads, key->thread, r->now);
 	return true;
@@ -94,4 +97,12 @@ uint64_t waiting_samples(const struct resolver *r)
 	while (map_next(&r->waiting, &cursor, NULL, &count))
 		samples += count->samples;
 	return samples;
+}
+
+void resolver_drain(struct resolver *r)
+{
+	/* Those that wait are of earlier drains. */
+	if (!resolver_is_waiting(r))
+		r->drain_from_ns = r->drain_began_ns;
+	r->drain_began_ns = clock_monotonic();
 }
