@@ -218,7 +218,7 @@ def poison():
 def late_server():
     directory, port = scratch.path("late"), agentlab.free_port()
     with agent(directory, "--otlp", f"http://127.0.0.1:{port}") as a:
-        a.wait_log("sink otlp: .*refused.*tried again")
+        a.wait_log("sink otlp: .*connect.*tried again")
         with peer.Peer(port=port) as p:
             wait_sent(a, "otlp")
             check(p.series("otlp"), "nothing came")
