@@ -66,7 +66,7 @@ def node_argv(flags):
 
 
 def node_on_the_machine(flags):
-    with lab.Workload(*node_argv(flags)) as w:
+    with lab.Workload(*node_argv(flags), cwd=scratch.name) as w:  # node leaves a log there
         check_node(w.pid, flags)
     for path in (f"/tmp/perf-{w.pid}.map",):
         if os.path.exists(path):
