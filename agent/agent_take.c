@@ -128,11 +128,11 @@ static int take(struct agent *a, enum take why, struct profile **ret_profile)
 	if (why == TAKE_LAST)
 		collect_stop(a->collect);
 	drain_error = agent_drain(a);
+	p->duration_ns = (int64_t)(end_of_profile(a) - a->started);
 	if (why == TAKE_LAST)
 		wait_for_files(a);
 	if (why == TAKE_UNWANTED)
 		resolver_discard_waiting(a->resolver);
-	p->duration_ns = (int64_t)(end_of_profile(a) - a->started);
 	agent_totals(a, &now);
 	t = books_since(&now, &a->taken);
 	add_lost_weight(a, &t);

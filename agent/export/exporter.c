@@ -11,6 +11,7 @@
 #include "agent/export/exporter_options.h"
 #include "agent/export/exporter_private.h"
 #include "base/map.h"
+#include "base/thread.h"
 
 enum { NODE_BYTES = 256 };
 
@@ -127,10 +128,10 @@ int exporter_start(struct exporter *x)
 		int err;
 
 		s->running = true;
-		err = pthread_create(&s->thread, NULL, sender_run, s);
+		err = thread_start(&s->thread, sender_run, s);
 		if (err) {
 			s->running = false;
-			return -err;
+			return err;
 		}
 		s->started = true;
 	}

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
+
 /* In drains: kallsyms is read again at most this often. */
 enum { RELOAD = 30, MAX_MODULES = 1024, MODULE_SIZE = 64, BUILD_ID_SIZE = 130 };
 
@@ -53,7 +55,7 @@ static void start(struct kernel_names *names)
 {
 	names->reading.kernel = NULL;
 	atomic_store(&names->reading.is_done, false);
-	names->is_reading = pthread_create(&names->thread, NULL, read_all, &names->reading) == 0;
+	names->is_reading = thread_start(&names->thread, read_all, &names->reading) == 0;
 	if (names->is_reading)
 		return;
 	read_all(&names->reading);
@@ -90,12 +92,17 @@ int kernel_names_new(const char *proc_root, const char *sys_root, bool no_demang
 	return 0;
 }
 
+void kernel_names_settle(struct kernel_names *names)
+{
+	if (names->is_reading)
+		finish(names);
+}
+
 void kernel_names_free(struct kernel_names *names)
 {
 	if (!names)
 		return;
-	if (names->is_reading)
-		finish(names);
+	kernel_names_settle(names);
 	sym_kernel_free(names->kernel);
 	free(names->modules);
 	free(names);

@@ -28,6 +28,9 @@ int kernel_names_new(const char *proc_root, const char *sys_root, bool no_demang
 /* Waits for the thread, if it is reading. */
 void kernel_names_free(struct kernel_names *names);
 
+/* Waits for the thread, if it is reading. A later one has the privileges of who then calls. */
+void kernel_names_settle(struct kernel_names *names);
+
 /* `now`: number of the drain. Waits for the first reading; SYM_NO_KALLSYMS if it failed. */
 enum sym_reason kernel_names_find(struct kernel_names *names, uint64_t addr, uint32_t now,
 				  struct sym_hit *ret_hit);

@@ -5,12 +5,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 enum { FD_SHARE = 8, PATIENCE_SECONDS = 2 };
 
@@ -256,18 +257,12 @@ int reader_new(const struct sym_file_options *options, struct reader **ret_reade
 	return 0;
 }
 
-/* Signals are for the loop thread. */
 int reader_start(struct reader *r)
 {
-	sigset_t all, before;
-	int err;
+	int err = thread_start(&r->thread, work, r);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&r->thread, NULL, work, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	r->is_started = err == 0;
-	return -err;
+	return err;
 }
 
 /* False if the thread does not end. */

@@ -105,6 +105,7 @@ int resolver_start(struct resolver *r)
 
 int resolver_call_in_reader(struct resolver *r, int (*fn)(void))
 {
+	kernel_names_settle(r->kernel);
 	return reader_call(r->files.reader, fn);
 }
 

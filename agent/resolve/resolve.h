@@ -67,7 +67,10 @@ void resolver_free(struct resolver *r);
 /* Starts the reading of files: 0 or -errno. Until then all files wait. */
 int resolver_start(struct resolver *r);
 
-/* Runs `fn` in the thread that reads: see reader_call. */
+/*
+ * Runs `fn` in the thread that reads files: see reader_call. Waits for the one that reads
+ * kallsyms first, so that none is left which `fn` did not run in.
+ */
 int resolver_call_in_reader(struct resolver *r, int (*fn)(void));
 
 /* Readable when files have been read: call resolver_poll. */

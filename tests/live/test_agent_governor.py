@@ -80,11 +80,18 @@ class Truth(threading.Thread):
         return sum(self._at(p.end, column) - self._at(p.start, column) for p in profiles)
 
 
+def own_cpu(profile):
+    """CPU seconds of the samples that were taken in it, wherever they are shown: see books."""
+    facts = profile.facts
+    carried = facts.get("carried_out", 0) - facts.get("carried_in", 0)
+    return profile.cpu * (1 + carried / max(profile.samples, 1))
+
+
 def compare(what, profiles, truth):
     """Sums of profiles against /proc."""
     covered = sum(p.seconds for p in profiles)
     samples = sum(p.samples for p in profiles)
-    rows = [("machine", sum(p.cpu for p in profiles), truth.of(profiles, 0))]
+    rows = [("machine", sum(map(own_cpu, profiles)), truth.of(profiles, 0))]
     rows += [(name, sum(p.cpu_of(pid) for p in profiles), truth.of(profiles, 1 + i))
              for i, (name, pid) in enumerate(truth.pids.items())]
     for name, got, want in rows:
