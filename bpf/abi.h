@@ -226,6 +226,7 @@ enum sonde_cfa {
 	SONDE_CFA_REG,         /* DWARF register `reg` + off */
 	SONDE_CFA_PLT,         /* sp + off + ((pc & 15) >= add ? 8 : 0) */
 	SONDE_CFA_SIGNAL,      /* registers in the ucontext at sp + off */
+	SONDE_CFA_FP_SWITCH,   /* fp + off, on another stack */
 };
 
 enum sonde_fp {

@@ -173,6 +173,7 @@ static __always_inline enum step_result rule_cfa(struct walk_state *s, __u64 *cf
 		break;
 	case SONDE_CFA_FP:
 	case SONDE_CFA_FP_DEREF:
+	case SONDE_CFA_FP_SWITCH:
 		if (!s->fp_known)
 			return STEP_REGISTER;
 		base = s->fp;
@@ -212,7 +213,8 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 	result = rule_cfa(s, &cfa);
 	if (result != STEP_CALLER)
 		return result;
-	if (cfa <= s->sp)
+	/* From one stack to another neither direction is wrong; the number of frames is the bound. */
+	if (cfa <= s->sp && s->rule.cfa != SONDE_CFA_FP_SWITCH)
 		return STEP_STUCK;
 	/* The frame pointer first: it lies below the return address, in one stretch with it. */
 	if (s->rule.fp == SONDE_FP_AT_CFA || (s->rule.fp == SONDE_FP_AT_FP && s->fp_known)) {
@@ -227,7 +229,7 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 	if (s->rule.bx != SONDE_BX_SAME)
 		s->bx_slot = s->rule.bx ? cfa - 8 * (__u64)s->rule.bx : BX_UNKNOWN;
 	s->regs_known = 0;
-	s->fp_chained = 0;
+	s->fp_chained = s->rule.cfa == SONDE_CFA_FP_SWITCH; /* that is one of frame pointers */
 	s->sp = cfa;
 	s->fp = fp;
 	s->pc = pc - 1;

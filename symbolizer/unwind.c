@@ -22,6 +22,7 @@
 
 #include "symbolizer/build_id.h"
 #include "symbolizer/elf_debug.h"
+#include "symbolizer/unwind_go.h"
 #include "symbolizer/unwind_restorer.h"
 #include "symbolizer/unwind_rows.h"
 #include "symbolizer/unwind_source.h"
@@ -41,7 +42,8 @@ struct build {
 	struct feed debug;
 	struct elf_file debug_elf; /* the separate debug file, if it is in use */
 	int debug_fd;
-	bool is_go; /* .debug_frame is Go's: see go_rule */
+	bool is_go; /* .debug_frame is Go's: see unwind_go_rule */
+	struct unwind_go go;
 	struct unwind_restorers restorers;
 	struct unwind_rows rows;
 	struct cfa_machine machine;
@@ -54,16 +56,9 @@ static const struct unwind_rule no_rule, unsupported = { .cfa = UNWIND_UNSUPPORT
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/*
- * Go's .debug_frame tells the CFA, but not where rbp was saved, so that it can be used only where
- * rbp is the caller's still: in functions without a frame, at the first and at the last
- * instructions. There frame pointers would lose the caller; elsewhere they are right.
- */
-static struct unwind_rule go_rule(struct unwind_rule rule)
+static int put(struct build *b, uint64_t off, const struct unwind_rule *rule)
 {
-	bool no_frame = rule.cfa == UNWIND_SP && rule.cfa_off == 8 && rule.fp == UNWIND_FP_SAME;
-
-	return no_frame || rule.cfa == UNWIND_END ? rule : no_rule;
+	return unwind_go_put(&b->go, &b->rows, off, rule);
 }
 
 /* Rows of one function whose program lies in the machine, for file offsets [from, to). */
@@ -87,12 +82,13 @@ static int put_states(struct build *b, const struct unwind_fde *fde, bool is_go,
 		if (step != CFA_BAD && end <= at)
 			continue;
 		b->bad_programs += step == CFA_BAD;
-		rule = step == CFA_BAD ? unsupported
-				       : cfa_rule(&m->state, fde->cie->common.is_signal, b->keep_bx);
+		rule = step == CFA_BAD
+			       ? unsupported
+			       : cfa_rule(&m->state, fde->cie->common.is_signal, b->keep_bx);
 		if (is_go)
-			rule = go_rule(rule);
+			rule = unwind_go_rule(rule);
 		b->needs_bx = b->needs_bx || (rule.cfa == UNWIND_REG && rule.cfa_reg == DWARF_RBX);
-		err = unwind_rows_put(&b->rows, at, &rule);
+		err = put(b, at, &rule);
 		if (err)
 			return err;
 		at = end;
@@ -115,9 +111,9 @@ static int put_fde(struct build *b, struct feed *feed, const struct unwind_ref *
 		err = put_states(b, &fde, b->is_go && feed == &b->debug, ref->off, from, to);
 	} else if (err == -EBADMSG || err == -EFBIG) {
 		b->bad_programs++;
-		err = unwind_rows_put(&b->rows, from, &unsupported);
+		err = put(b, from, &unsupported);
 	}
-	return err ? err : unwind_rows_put(&b->rows, to, &no_rule);
+	return err ? err : put(b, to, &no_rule);
 }
 
 /* The end of the code that is left to ref i when later ones are served. */
@@ -167,9 +163,9 @@ static int put_gap(struct build *b, uint64_t from, uint64_t to)
 			return put_uncovered(b, from, to);
 		err = put_uncovered(b, from, begin);
 		if (!err)
-			err = unwind_rows_put(&b->rows, begin, &restorer);
+			err = put(b, begin, &restorer);
 		if (!err)
-			err = unwind_rows_put(&b->rows, end, &no_rule);
+			err = put(b, end, &no_rule);
 		from = end;
 	}
 	return err;
@@ -213,17 +209,12 @@ static bool is_ordinary(int err)
 	return err == -ENOENT || err == -ENOEXEC || err == -EBADMSG || err == -EFBIG;
 }
 
-static bool is_go(const struct elf_file *elf)
-{
-	return elf_section_by_name(elf, ".gopclntab") || elf_section_by_name(elf, ".go.buildinfo");
-}
-
 static int open_debug_frame(struct build *b, const struct elf_file *elf, const char *debug_dir)
 {
 	char build_id[BUILD_ID_HEX_SIZE];
 	int err;
 
-	b->is_go = is_go(elf);
+	b->is_go = unwind_go_is_go(elf);
 	err = unwind_source_debug_frame(elf, &b->debug.section);
 	if (err != -ENOENT || !debug_dir || !build_id_gnu(elf, build_id))
 		return err;
@@ -266,9 +257,12 @@ static int put_all(struct build *b, const struct elf_file *elf, size_t max_rows,
 	b->eh.next = b->debug.next = 0;
 	b->bad_programs = 0;
 	unwind_restorers_init(&b->restorers, &elf->source, &b->eh.index);
+	unwind_go_begin(&b->go);
 	err = unwind_rows_init(&b->rows, max_rows, max_rules);
 	for (size_t i = 0; i < b->code.count && !err; i++)
 		err = put_segment(b, b->code.segments[i].off, b->code.segments[i].size, &covered);
+	if (!err)
+		err = unwind_go_end(&b->go, &b->rows);
 	return err == -EDQUOT ? -EFBIG : err;
 }
 
@@ -299,6 +293,8 @@ static int build_table(const struct elf_file *elf, const struct unwind_options *
 	b->debug_fd = -1;
 	unwind_code_find(elf, &b->code);
 	err = read_sources(b, elf, options->debug_dir, max_rows);
+	if (!err && b->is_go)
+		err = unwind_go_find(elf, &b->go);
 	if (err)
 		goto out;
 	err = put_all(b, elf, max_rows, max_rules);

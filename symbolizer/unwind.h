@@ -11,8 +11,9 @@
  * merged. Anything that cannot be told exactly is UNWIND_UNSUPPORTED, never the rule of before;
  * only a caller's rbp that cannot be told is UNWIND_FP_UNDEFINED, so that a walk may go on by rsp.
  *
- * Without an FDE rt_sigreturn is known by its code. A Go program's .debug_frame is left out: it
- * does not say where rbp is saved.
+ * Without an FDE rt_sigreturn is known by its code. Of a Go program's .debug_frame, which does not
+ * say where rbp is saved, only rows of code without a frame are used; where Go's runtime switches
+ * stacks is known by the names of its functions.
  *
  * Input is hostile: bounded in bytes, rows, rules and steps; no recursion; nothing is mapped.
  */
@@ -34,6 +35,7 @@ enum unwind_cfa {
 	UNWIND_REG,         /* CFA = register number cfa_reg (DWARF) + cfa_off */
 	UNWIND_PLT,         /* CFA = rsp + cfa_off + ((rip & 15) >= cfa_add ? 8 : 0) */
 	UNWIND_SIGNAL,      /* signal frame: all registers are in the ucontext at rsp + cfa_off */
+	UNWIND_FP_SWITCH,   /* CFA = rbp + cfa_off, on another stack, which may lie below rsp */
 };
 
 /* Where the caller's rbp is. */

@@ -27,6 +27,8 @@ static __u16 rules_used;
 
 #define RULE(...) ((struct sonde_rule){ __VA_ARGS__ })
 #define RULE_SP(offset) RULE(.cfa = SONDE_CFA_SP, .off = (offset))
+#define RULE_SWITCH \
+	RULE(.cfa = SONDE_CFA_FP_SWITCH, .off = 16, .fp = SONDE_FP_AT_CFA, .fp_off = -16)
 #define RULE_END RULE(.cfa = SONDE_CFA_END)
 #define RULE_SIGNAL(offset) RULE(.cfa = SONDE_CFA_SIGNAL, .off = (offset))
 

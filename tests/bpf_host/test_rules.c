@@ -47,8 +47,8 @@ static void test_return_address_behind_a_function(void **state)
 
 static void test_fp(void **state)
 {
-	set_rule(AT(F, 0), RULE(.cfa = SONDE_CFA_FP, .off = 16, .fp = SONDE_FP_AT_CFA,
-				.fp_off = -16));
+	set_rule(AT(F, 0),
+		 RULE(.cfa = SONDE_CFA_FP, .off = 16, .fp = SONDE_FP_AT_CFA, .fp_off = -16));
 	set_rule(AT(G, 0), RULE(.cfa = SONDE_CFA_FP, .off = 16));
 	begin_at(AT(F, 4), SP(2));
 	p.ctx.regs.bp = SP(10);
@@ -76,8 +76,9 @@ static void test_deref(void **state)
 
 static unsigned long *register_of(struct arch_regs *r, __u8 dwarf)
 {
-	unsigned long *const all[] = { &r->ax, &r->dx, &r->cx,  &r->bx,	 &r->si,  &r->di,  &r->bp,  &r->sp,
-			       &r->r8, &r->r9, &r->r10, &r->r11, &r->r12, &r->r13, &r->r14, &r->r15 };
+	unsigned long *const all[] = { &r->ax,  &r->dx,  &r->cx,  &r->bx, &r->si,  &r->di,
+				       &r->bp,  &r->sp,  &r->r8,  &r->r9, &r->r10, &r->r11,
+				       &r->r12, &r->r13, &r->r14, &r->r15 };
 
 	return all[dwarf];
 }
@@ -220,7 +221,7 @@ static void test_fp_lost_and_not_needed(void **state)
 static void test_fp_lost_and_needed(void **state)
 {
 	const struct sonde_rule rules[] = {
-		RULE(.cfa = SONDE_CFA_FP, .off = 16),
+		RULE(.cfa = SONDE_CFA_FP, .off = 16), RULE_SWITCH,
 		RULE(.cfa = SONDE_CFA_FP_DEREF, .off = 8),
 		RULE(.cfa = SONDE_CFA_NONE), /* then the frame pointer would be tried */
 	};
@@ -293,7 +294,7 @@ static void test_return_to_0(void **state)
 
 static void test_unsupported(void **state)
 {
-	static const __u8 kinds[] = { SONDE_CFA_UNSUPPORTED, SONDE_CFA_SIGNAL + 1, 0xff };
+	static const __u8 kinds[] = { SONDE_CFA_UNSUPPORTED, SONDE_CFA_FP_SWITCH + 1, 0xff };
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		setup(NULL);

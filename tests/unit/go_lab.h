@@ -3,6 +3,8 @@
 #ifndef TESTS_UNIT_GO_LAB_H
 #define TESTS_UNIT_GO_LAB_H
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "symbolizer/go_pclntab.h"
 

@@ -33,6 +33,8 @@ static inline const char *rule_text(const struct unwind_rule *r)
 	if (r->cfa == UNWIND_SP || r->cfa == UNWIND_FP)
 		snprintf(text, sizeof(text), "%s%+d %s", r->cfa == UNWIND_SP ? "sp" : "fp",
 			 r->cfa_off, fp);
+	else if (r->cfa == UNWIND_FP_SWITCH)
+		snprintf(text, sizeof(text), "switch fp%+d %s", r->cfa_off, fp);
 	else if (r->cfa == UNWIND_REG)
 		snprintf(text, sizeof(text), "r%d%+d %s", r->cfa_reg, r->cfa_off, fp);
 	else if (r->cfa == UNWIND_PLT)

@@ -179,6 +179,8 @@ PROGRAMS = {
                            "ffmpeg"),
     "ffmpeg_x264": Program("ffmpeg", [*FFMPEG, "libx264", "-"], "ffmpeg"),
     "go": Program("go", ["{dir}/go"], "golang-go", ["go", "build", "-o", "{dir}/go", "{dir}/burn.go"]),
+    "go_stripped": Program("go", ["{dir}/go_stripped"], "golang-go",
+                           ["go", "build", "-ldflags=-s -w", "-o", "{dir}/go_stripped", "{dir}/burn.go"]),
     "go_build": Program("go", looped("go build -a -o {dir}/go2 {dir}/burn.go"), "golang-go"),
     "rust": Program("rustc", ["{dir}/rust"], "rustc",
                     ["rustc", "-O", "-o", "{dir}/rust", "{dir}/burn.rs"]),
