@@ -91,6 +91,8 @@ static int put_states(struct build *b, const struct unwind_fde *fde, bool is_go,
 		err = put(b, at, &rule);
 		if (err)
 			return err;
+		if (rule.cfa == UNWIND_NONE)
+			b->rows.code_gap = at;
 		at = end;
 	} while (step == CFA_ADVANCED && at < to);
 	return 0;

@@ -105,14 +105,16 @@ void unwind_rows_fini(struct unwind_rows *w)
  * each such function. A function of up to 15 bytes without FDE could hide there, but hardly
  * one that needs another rule than that of any function's first instruction.
  */
-static bool is_padding(const struct unwind_table *t, uint64_t off, uint32_t rule)
+static bool is_padding(const struct unwind_rows *w, uint64_t off, uint32_t rule)
 {
+	const struct unwind_table *t = w->table;
 	const struct unwind_row *gap;
 
 	if (t->row_count < 2 || off % ALIGNMENT != 0)
 		return false;
 	gap = &t->rows[t->row_count - 1];
-	return gap->rule == UNWIND_NONE && off - gap->off < ALIGNMENT && gap[-1].rule == rule;
+	return gap->rule == UNWIND_NONE && off - gap->off < ALIGNMENT && gap->off != w->code_gap &&
+	       gap[-1].rule == rule;
 }
 
 int unwind_rows_put(struct unwind_rows *w, uint64_t off, const struct unwind_rule *rule)
@@ -127,7 +129,7 @@ int unwind_rows_put(struct unwind_rows *w, uint64_t off, const struct unwind_rul
 	assert(t->row_count == 0 || t->rows[t->row_count - 1].off <= off);
 	if (t->row_count && t->rows[t->row_count - 1].off == off)
 		t->row_count--;
-	if (is_padding(t, off, number))
+	if (is_padding(w, off, number))
 		t->row_count--;
 	if (number == (t->row_count ? t->rows[t->row_count - 1].rule : UNWIND_NONE))
 		return 0;

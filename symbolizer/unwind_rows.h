@@ -14,6 +14,7 @@ struct unwind_rows {
 	size_t rule_cap;
 	size_t max_rows;
 	size_t max_rules;
+	uint64_t code_gap;  /* where a gap begins that is code, and no padding */
 	struct map numbers; /* rule -> its number */
 	/* Numbers met lately, by a cheap hash: most rules of a function are those of the others. */
 	uint32_t recent[UNWIND_RECENT_RULES];

@@ -181,6 +181,30 @@ static void test_damage(void **state)
 	buf_fini(&whole);
 }
 
+/*
+ * Rows of Go's .debug_frame that are of no use leave gaps in the middle of functions: no padding, even
+ * where they end at a multiple of 16 and both sides have one rule.
+ */
+static void test_gap_in_a_function(void **state)
+{
+	static const char source[] = ".cfi_sections .debug_frame\n.text\n.p2align 4\n"
+				     "f: .cfi_startproc\n.skip 7, 0x90\n"
+				     ".cfi_def_cfa_offset 16\n.skip 9, 0x90\n"
+				     ".cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.p2align 4\n"
+				     "g: .cfi_startproc\nret\n.cfi_endproc\n"
+				     ".section .go.buildinfo,\"a\"\n.quad 1\n";
+	struct unwind_table *t;
+	uint64_t f;
+
+	lab_text("gap.s", source);
+	lab_run("gcc -shared -nostdlib -o gap.so gap.s");
+	t = table_of("gap.so");
+	f = offset_of("gap.so", "f");
+	for (uint64_t i = 0; i < 32; i++)
+		assert_string_equal(rule_at(t, f + i), i < 7 || i >= 16 ? "sp+8 same" : "none");
+	unwind_table_free(t);
+}
+
 /* --- a real one ------------------------------------------------------------------------------- */
 
 static void test_real(void **state)
@@ -228,9 +252,8 @@ static void test_real(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layouts),
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_layouts), cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_damage),  cmocka_unit_test(test_gap_in_a_function),
 		cmocka_unit_test(test_real),
 	};
 
