@@ -140,12 +140,15 @@ def check_columns(tree):
     return [f'{p}:{n}: {width} columns, more than {MAX_COLUMNS}' for p, n, width in wide if width > MAX_COLUMNS]
 
 
+# First match. A kernel module may not be anything else.
+LICENCES = [(r'bpf/', 'GPL-2.0-only OR BSD-2-Clause'), (r'tests/vm/nmi_pmu/.*\.c$', 'GPL-2.0-only'), (r'', 'Apache-2.0')]
+
+
 def check_licence(tree):
     bad = []
     for path, lines in tree.scripts():
-        bpf = path.startswith('bpf/')
-        want = 'GPL-2.0-only OR BSD-2-Clause' if bpf else 'Apache-2.0'
-        if not any(f'SPDX-License-Identifier: {want}' in line for line in lines[:3]):
+        want = next(licence for pattern, licence in LICENCES if re.match(pattern, path))
+        if not any(re.search(f'SPDX-License-Identifier: {want}( \\*/)?$', line) for line in lines[:3]):
             bad.append(f'{path}: no line "SPDX-License-Identifier: {want}" at its top')
     return bad
 

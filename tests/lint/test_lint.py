@@ -33,6 +33,7 @@ CASES = [
     ('line of 120 columns', 'base/a.c', SPDX + '\t' * 14 + '12345678\n', None),
     ('no licence', 'base/a.c', 'int x;\n', 'licence lines'),
     ('wrong licence in bpf', 'bpf/a.bpf.c', SPDX, 'licence lines'),
+    ('wrong licence of a kernel module', 'tests/vm/nmi_pmu/a.c', SPDX, 'licence lines'),
     ('script without licence', 'tools/x', '#!/bin/sh\n', 'licence lines'),
     ('trailing blank', 'docs/a.md', 'text \n', 'trailing blanks'),
     ('no newline at the end', 'docs/a.md', 'text', 'trailing blanks'),

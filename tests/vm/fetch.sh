@@ -9,23 +9,11 @@
 set -euo pipefail
 
 suite=$1
-vm=$(realpath -m "${BUILD:-build}/vm")
-dir=$vm/kernels/$suite apt=$vm/apt/$suite
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+dir=$(realpath -m "${BUILD:-build}/vm/kernels/$suite")
 
 [ -z "$(find "$dir/version" -mtime -7 2>/dev/null)" ] || exit 0
-
-mirror=$(apt-get indextargets --format '$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' |
-	awk -F'|' '$2 !~ /[-\/]/ && $3 == "main" { print $1; exit }')
-[ "$mirror" ] || { echo "apt on this machine has no Debian mirror" >&2; exit 1; }
-
-mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$dir"
-: >"$apt/status"
-echo "deb [arch=amd64 signed-by=$keyring] $mirror $suite main" >"$apt/sources.list"
-options=(-q -o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=- -o Dir::Etc::Preferences=-
-	-o Dir::Etc::PreferencesParts=- -o "Dir::State::Lists=$apt/lists" -o "Dir::State::Status=$apt/status"
-	-o "Dir::Cache=$apt/cache" -o APT::Sandbox::User= -o APT::Architecture=amd64 -o APT::Architectures=amd64
-	-o Acquire::Languages=none -o Acquire::Check-Valid-Until=false)
+mkdir -p "$dir"
+. "$(dirname "$0")/apt.sh"
 
 kernel_of() { # a package -> the kernel's package that it depends on
 	apt-cache "${options[@]}" depends "$1" |
@@ -55,6 +43,6 @@ log=$apt/log
 fetch >"$log" 2>&1 & # a condition would switch -e off inside the function
 if ! wait $!; then
 	[ ! -e "$dir/version" ] || exit 0
-	grep -E '^[EW]:|^no ' "$log" | head -n 2 >&2 || tail -n 2 "$log" >&2
+	log_reason "$log" >&2
 	exit 1
 fi

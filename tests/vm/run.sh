@@ -30,11 +30,24 @@ make_initramfs() {
 	for object in "$build"/compilers/*/gen/x86_64/{sonde,sched}.o; do
 		cp "$object" "$root/objects/$(cut -d / -f 1 <<<"${object#"$build/compilers/"}")-$(basename "$object")"
 	done
-	cp tests/vm/guest/checks.sh "$root/checks.sh"
+	cp tests/vm/guest/checks.sh tests/vm/guest/nmi.sh "$root/"
 	cp tests/vm/guest/init "$root/init"
 	chmod 755 "$root/init"
 	ln -s busybox "$root/bin/sh"
 	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$vm/initramfs.gz"
+}
+
+# The initramfs of one kernel: that of all and the module, or why there is none.
+add_module() { # suite
+	local extra=$vm/$1.extra why
+	rm -rf "$extra" && mkdir -p "$extra"
+	if why=$(tests/vm/nmi_pmu/build.sh "$1" 2>&1); then
+		cp "$vm/nmi_pmu/$1/nmi_pmu.ko" "$extra/"
+	else
+		echo "cannot be built: $why" >"$extra/nmi_pmu.why"
+	fi
+	(cd "$extra" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) |
+		cat "$vm/initramfs.gz" - >"$vm/$1.initramfs.gz"
 }
 
 # More CPUs possible (8) than present (4), for what is sized by the one or the other.
@@ -43,7 +56,7 @@ boot() { # suite
 	[[ " $soak_suites " != *" $1 "* ]] || soak=${VM_SOAK_SECONDS:-120}
 	timeout -k 5 $LIMIT qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
 		-m 1024 -cpu max -smp 4,maxcpus=8 -accel tcg,thread=single -serial stdio \
-		-kernel "$vm/kernels/$1/vmlinuz" -initrd "$vm/initramfs.gz" \
+		-kernel "$vm/kernels/$1/vmlinuz" -initrd "$vm/$1.initramfs.gz" \
 		-append "console=ttyS0 quiet panic=-1 rdinit=/init soak=$soak only=${VM_ONLY:-}" </dev/null 2>&1 | tr -d '\r' >"$vm/$1.console"
 }
 
@@ -54,6 +67,7 @@ run_suite() { # suite: writes SUITE.tap, lines without numbers
 		return
 	fi
 	version=$(<"$vm/kernels/$1/version")
+	add_module "$1"
 	for ((try = 1; try <= TRIES; try++)); do
 		boot "$1"
 		grep -q 'Oops: int3' "$vm/$1.console" || break

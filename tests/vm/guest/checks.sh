@@ -57,11 +57,15 @@ shares() {
 	sonde record -F 199 -p $last -d 15 -o shares.folded || return 1
 	kill $last && wait $last
 	cat shares.folded truth.json
-	all=$(samples ';hot_' shares.folded)
+	shares_true shares.folded
+}
+
+shares_true() { # folded
+	all=$(samples ';hot_' "$1")
 	at_least "$all" 600 || return 1
 	cpu=$(for f in hot_60 hot_30 hot_10; do truth $f; done | awk '{ n += $1 } END { print n }')
 	for f in hot_60 hot_30 hot_10; do
-		have=$(samples ";$f[; ]" shares.folded)
+		have=$(samples ";$f[; ]" "$1")
 		awk -v f=$f -v have="$have" -v all="$all" -v true="$(truth $f)" -v cpu="$cpu" 'BEGIN {
 			a = 100 * have / all; b = 100 * true / cpu
 			printf "%s: %.1f %% of %d samples, in truth %.1f %%\n", f, a, all, b
@@ -71,9 +75,9 @@ shares() {
 
 truth() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" truth.json; }
 
-callers() {
-	all=$(samples ';hot_60[; ]' shares.folded)
-	n=$(samples ';main;.*;hot_60[; ]' shares.folded)
+callers() { # [folded]
+	all=$(samples ';hot_60[; ]' "${1:-shares.folded}")
+	n=$(samples ';main;.*;hot_60[; ]' "${1:-shares.folded}")
 	echo "$n of $all have main"
 	at_least "$all" 100 && at_least "$n" $((all * 95 / 100))
 }
@@ -407,3 +411,4 @@ if [ "${soak:-0}" -gt 0 ]; then
 	check "the agent beside a mixed load for $soak s: memory and fds flat, none late, books closed" agent_soak &&
 		sed -n '/^exit status/,$p' $out | sed 's/^/TAP: # /'
 fi
+. /nmi.sh
