@@ -129,7 +129,7 @@ int agent_start(struct agent *a)
 
 	if (err)
 		return err;
-	agent_start_clock(a);
+	agent_start_clock(a, clock_monotonic());
 	return collect_start(a->collect);
 }
 

@@ -22,7 +22,7 @@ struct agent {
 /* An empty profile whose types say what will be counted: 0 or -errno. */
 int agent_prepare_profile(struct agent *a);
 
-/* The profile in the making begins now. */
-void agent_start_clock(struct agent *a);
+/* The profile in the making began at `since`, monotonic. */
+void agent_start_clock(struct agent *a, nsec_t since);
 
 #endif

@@ -39,10 +39,12 @@ int agent_prepare_profile(struct agent *a)
 	return 0;
 }
 
-void agent_start_clock(struct agent *a)
+void agent_start_clock(struct agent *a, nsec_t since)
 {
-	a->profile->time_ns = (int64_t)clock_realtime();
-	a->started = clock_monotonic();
+	nsec_t ago = clock_monotonic() - since;
+
+	a->profile->time_ns = (int64_t)(clock_realtime() - ago);
+	a->started = since;
 }
 
 static int add_comments(struct agent *a, const struct agent_totals *t)
@@ -99,9 +101,9 @@ static int64_t mean_period(const struct agent *a, const struct agent_totals *t)
 
 static nsec_t end_of_profile(const struct agent *a)
 {
-	nsec_t now = clock_monotonic();
+	nsec_t flipped = collect_flipped(a->collect);
 
-	return a->end && a->end < now ? a->end : now;
+	return a->end && a->end < flipped ? a->end : flipped;
 }
 
 /* Nothing is sampled any more, so there is time: what is still missing then has a reason. */
@@ -147,7 +149,7 @@ static int take(struct agent *a, enum take why, struct profile **ret_profile)
 		profile_free(p);
 		return err;
 	}
-	agent_start_clock(a);
+	agent_start_clock(a, collect_flipped(a->collect));
 	*ret_profile = p;
 	return drain_error;
 }

@@ -16,6 +16,7 @@
 
 #include "agent/collect/events.h"
 #include "agent/collect/unwind_tables.h"
+#include "base/clock.h"
 
 struct collect;
 
@@ -97,6 +98,9 @@ int collect_poll(struct collect *c);
  * refer to them. Also follows CPU hotplug. Every second or so.
  */
 int collect_drain(struct collect *c);
+
+/* The moment at which the last drain cut: samples before it were its own. Monotonic; 0: none yet. */
+nsec_t collect_flipped(const struct collect *c);
 
 /* The kernel side shall send this thing again at its next use. Counts may still refer to it
  * until after the next drain. */

@@ -170,6 +170,7 @@ static int drain(struct collect *c)
 	perf_events_totals(c->perf, &c->perf_totals);
 	cpu_books_read(c);
 	c->skel->bss->active_half = !half;
+	c->flipped = clock_monotonic();
 	err = wait_for_programs(c);
 	if (!err) {
 		close_books(c, half);
@@ -198,6 +199,11 @@ int collect_drain(struct collect *c)
 	if (err)
 		c->drain_errors++;
 	return err;
+}
+
+nsec_t collect_flipped(const struct collect *c)
+{
+	return c->flipped;
 }
 
 void collect_forget(struct collect *c, enum collect_thing thing, uint64_t id)
