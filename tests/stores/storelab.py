@@ -121,19 +121,21 @@ class Collector:
             return False
 
     def requests(self):
+        """All that it took; ends it, since it writes with a delay."""
+        self.stop()
         with open(self.out) as f:
             return [json.loads(line) for line in f if line.endswith("\n")]
 
     def stop(self):
         self.process.terminate()
         self.process.wait(30)
-        self.log.close()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.stop()
+        self.log.close()
 
 
 class Json:
