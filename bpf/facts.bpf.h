@@ -6,9 +6,9 @@
  * A process is (tgid, start time, exec id, name): neither PID reuse nor exec can mix two. When a
  * record is refused the id is returned all the same, and the next sample sends it again.
  *
- * Sending is rare, and most of what a sample costs is fetching cold code and data (a prototype
- * of this walk took 1.6 us for the samples that came in a row, 12 us when 10 ms apart). So it
- * is done by functions of their own, global ones, which the verifier checks once.
+ * Sending is rare, and most of what a sample costs is fetching cold code and data (a stack of four
+ * frames took 1.6 us at best, 11 us in the median when 10 ms apart). So it is done by functions
+ * of their own, global ones, which the verifier checks once.
  */
 #ifndef BPF_FACTS_BPF_H
 #define BPF_FACTS_BPF_H
