@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "agent/collect/collect_private.h"
+#include "agent/collect/map_each.h"
 #include "base/clock.h"
 
-/* 64 is quick, and rarely smaller than a bucket; ENOSPC doubles it. */
-enum { FIRST_BATCH = 64, MAX_BATCH = 65536 };
+enum { FIRST_BATCH = 64 }; /* quick, and rarely smaller than a bucket */
 
 int drain_record(void *context, void *bytes, size_t size)
 {
@@ -45,66 +45,31 @@ static int wait_for_programs(struct collect *c)
 	return bpf_map_update_elem(c->barrier_fd, &zero, &inner, BPF_ANY);
 }
 
-typedef void (*entry_fn)(struct collect *c, const void *key, const struct sonde_count *count);
-
-/* One batch; *token is NULL at first. -ENOENT: that was the last. */
-static int drain_batch(int fd, void *token, bool first, void *keys, struct sonde_count *counts,
-		       __u32 *n)
+static int drain_map(struct collect *c, int fd, size_t key_size, map_entry_fn handle)
 {
-	LIBBPF_OPTS(bpf_map_batch_opts, opts);
-
-	return bpf_map_lookup_and_delete_batch(fd, first ? NULL : token, token, keys, counts, n,
-					       &opts);
+	return map_each(&(struct map_each){
+		.fd = fd,
+		.key_size = key_size,
+		.value_size = sizeof(struct sonde_count),
+		.batch = FIRST_BATCH,
+		.take = true,
+		.handle = handle,
+		.context = c,
+	});
 }
 
-static int drain_map(struct collect *c, int fd, size_t key_size, entry_fn handle)
+static void handle_count(void *context, const void *key, void *count)
 {
-	struct sonde_count *counts = NULL;
-	uint8_t *keys = NULL;
-	__u32 batch = FIRST_BATCH, token = 0, n;
-	bool first = true;
-	int err = 0;
+	struct collect *c = context;
 
-	while (!err) {
-		if (!keys) {
-			keys = reallocarray(NULL, batch, key_size);
-			counts = reallocarray(NULL, batch, sizeof(*counts));
-		}
-		if (!keys || !counts) {
-			err = -ENOMEM;
-			break;
-		}
-		n = batch;
-		err = drain_batch(fd, &token, first, keys, counts, &n);
-		if (err == -ENOSPC && batch < MAX_BATCH) {
-			/* A bucket holds more than a batch. */
-			free(keys);
-			free(counts);
-			keys = NULL;
-			counts = NULL;
-			batch *= 2;
-			err = 0;
-			continue;
-		}
-		if (err && err != -ENOENT)
-			break;
-		first = false;
-		for (__u32 i = 0; i < n; i++)
-			handle(c, keys + i * key_size, &counts[i]);
-	}
-	free(keys);
-	free(counts);
-	return err == -ENOENT ? 0 : err;
-}
-
-static void handle_count(struct collect *c, const void *key, const struct sonde_count *count)
-{
 	c->entries++;
 	c->handler.count(c->handler.context, key, count);
 }
 
-static void handle_overflow(struct collect *c, const void *key, const struct sonde_count *count)
+static void handle_overflow(void *context, const void *key, void *count)
 {
+	struct collect *c = context;
+
 	c->handler.overflow(c->handler.context, key, count);
 }
 

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/collect/map_each.h"
 #include "agent/collect/sched_private.h"
 #include "base/clock.h"
 
-enum { FIRST_BATCH = 256, MAX_BATCH = 65536, READ_TRIES = 8 };
+enum { FIRST_BATCH = 256, READ_TRIES = 8 };
 
 int sched_read_record(void *context, void *bytes, size_t size)
 {
@@ -60,56 +61,35 @@ static bool read_whole(struct sched_collect *c, __u64 key, struct sonde_sched_th
 	return true;
 }
 
-static void handle_batch(struct sched_collect *c, const __u64 *keys,
-			 struct sonde_sched_thread *threads, __u32 n, struct sched_machine *machine)
+struct reading {
+	struct sched_collect *c;
+	struct sched_machine *machine;
+};
+
+static void handle_thread(void *context, const void *key, void *value)
 {
-	for (__u32 i = 0; i < n; i++) {
-		/* Born just now, the record is not filled yet: the next time will do. */
-		if (!threads[i].birth || !read_whole(c, keys[i], &threads[i]))
-			continue;
-		machine->threads++;
-		c->handler.thread(c->handler.context, &threads[i], c->now_ns, c->epoch);
-	}
+	struct sonde_sched_thread *thread = value;
+	struct reading *r = context;
+
+	/* Born just now, the record is not filled yet: the next time will do. */
+	if (!thread->birth || !read_whole(r->c, *(const __u64 *)key, thread))
+		return;
+	r->machine->threads++;
+	r->c->handler.thread(r->c->handler.context, thread, r->c->now_ns, r->c->epoch);
 }
 
 static int read_threads(struct sched_collect *c, struct sched_machine *machine)
 {
-	LIBBPF_OPTS(bpf_map_batch_opts, opts);
-	struct sonde_sched_thread *threads = NULL;
-	__u32 batch = FIRST_BATCH, token = 0, n;
-	int err = 0, fd = bpf_map__fd(c->skel->maps.threads);
-	__u64 *keys = NULL;
-	bool first = true;
+	struct reading reading = { c, machine };
 
-	while (!err) {
-		if (!keys) {
-			keys = reallocarray(NULL, batch, sizeof(*keys));
-			threads = reallocarray(NULL, batch, sizeof(*threads));
-		}
-		if (!keys || !threads) {
-			err = -ENOMEM;
-			break;
-		}
-		n = batch;
-		err = bpf_map_lookup_batch(fd, first ? NULL : &token, &token, keys, threads, &n, &opts);
-		if (err == -ENOSPC && batch < MAX_BATCH) {
-			/* A bucket holds more than a batch. */
-			free(keys);
-			free(threads);
-			keys = NULL;
-			threads = NULL;
-			batch *= 2;
-			err = 0;
-			continue;
-		}
-		if (err && err != -ENOENT)
-			break;
-		first = false;
-		handle_batch(c, keys, threads, n, machine);
-	}
-	free(keys);
-	free(threads);
-	return err == -ENOENT ? 0 : err;
+	return map_each(&(struct map_each){
+		.fd = bpf_map__fd(c->skel->maps.threads),
+		.key_size = sizeof(__u64),
+		.value_size = sizeof(struct sonde_sched_thread),
+		.batch = FIRST_BATCH,
+		.handle = handle_thread,
+		.context = &reading,
+	});
 }
 
 static void sum_cpu(const struct sonde_sched_cpu *cpu, struct sched_machine *m)
