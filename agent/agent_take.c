@@ -10,7 +10,8 @@
 
 enum { WARM_UP_QUIET_MS = 100 };
 
-static const nsec_t WARM_UP_MOST = NSEC_PER_SEC / 2;
+/* For what is met; and as long as tables of files that were met are being read. */
+static const nsec_t WARM_UP_MOST = NSEC_PER_SEC / 2, WARM_UP_TABLES = 5 * NSEC_PER_SEC;
 
 /* Why a profile is taken. */
 enum take { TAKE_MORE, TAKE_LAST, TAKE_UNWANTED };
@@ -161,12 +162,12 @@ int agent_take(struct agent *a, bool last, struct profile **ret_profile)
 
 int agent_warm_up(struct agent *a)
 {
-	nsec_t end = clock_monotonic() + WARM_UP_MOST;
+	nsec_t start = clock_monotonic(), spent;
 	struct profile *unwanted;
 	uint64_t files = 0, before;
 	int err = 0;
 
-	while (!err && clock_monotonic() < end) {
+	while (!err && (spent = clock_monotonic() - start) < WARM_UP_TABLES) {
 		struct pollfd ring = { .fd = agent_fd(a), .events = POLLIN };
 		struct resolver_totals totals;
 		int n = poll(&ring, 1, WARM_UP_QUIET_MS);
@@ -177,7 +178,8 @@ int agent_warm_up(struct agent *a)
 		resolver_totals(a->resolver, &totals);
 		before = files;
 		files = totals.files_known;
-		if (n == 0 && files == before && !resolver_tables_due(a->resolver))
+		if (!resolver_tables_due(a->resolver) &&
+		    (spent >= WARM_UP_MOST || (n == 0 && files == before)))
 			break;
 	}
 	if (!err)
