@@ -85,6 +85,8 @@ static __always_inline void sample(struct walk_state *s, struct bpf_perf_event_d
 	s->in_user = regs_are_user(ctx);
 	s->mm = (__u64)BPF_CORE_READ(task, mm);
 	s->vdso = s->mm ? (__u64)BPF_CORE_READ(task, mm, context.vdso) : 0;
+	if (s->vdso <= ~0U)
+		s->vdso = 0; /* a 32-bit process has another image */
 	*key = (struct sonde_count_key){ .kind = SONDE_KIND_ON_CPU };
 	key->cgroup = cgroup_fact(s, task);
 	key->process = s->process = process_fact(s, task);

@@ -11,7 +11,7 @@ WL_PLAIN := split storm storm_child busy2of10 churn pidreuse threadnames leadere
 WL_LAYOUTS := lay_bfd lay_bfd_64k lay_prelinked lay_second lay_nosections lay_lld lay_lld_16k \
 	lay_lld_64k lay_lld_2m pick_lib
 WL_ALL := $(WL_PLAIN) split-static split_stripped split_nopie split_static_pie split_lld_base \
-	storm_child_a storm_child_b exec_a exec_b swap_a.so swap_b.so shim_perf.so shim_clock.so \
+	vdso32 storm_child_a storm_child_b exec_a exec_b swap_a.so swap_b.so shim_perf.so shim_clock.so \
 	$(WL_LAYOUTS:%=%.so)
 
 WORKLOADS += $(WL_ALL:%=$(WL)/%)
@@ -30,6 +30,10 @@ $(WL)/split-static: $(WL_SRC)/split.c $(WL_HDR)
 
 $(WL)/split_stripped: $(WL)/split-static
 	$(wl_say)strip -s -o $@ $<
+
+$(WL)/vdso32: $(WL_SRC)/vdso32.S $(WL_SRC)/workloads.mk
+	$(wl_link)
+	$(wl_say)$(CC) -m32 -nostdlib -static -no-pie -o $@ $<
 
 # The same program in other layouts (case S-02).
 $(WL)/split_nopie: WL_LAYOUT := -no-pie
