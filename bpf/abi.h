@@ -285,6 +285,14 @@ struct sonde_page {
 	__u32 count; /* rows without the index */
 };
 
+/* A rule that was found for a place in a file. */
+struct sonde_rule_memo {
+	__u64 file;
+	__u64 off;
+	struct sonde_rule rule;
+};
+#define SONDE_RULE_MEMOS 512u /* for each CPU */
+
 /* `files`: what user space has done about a file. */
 enum sonde_file_state {
 	SONDE_FILE_ASKED = 1, /* no answer yet */
@@ -376,6 +384,7 @@ _Static_assert(sizeof(struct sonde_count_key) == 48, "abi");
 _Static_assert(sizeof(struct sonde_overflow_key) == 16, "abi");
 _Static_assert(sizeof(struct sonde_rule) == 16, "abi");
 _Static_assert(sizeof(struct sonde_row) == 4, "abi");
+_Static_assert(sizeof(struct sonde_rule_memo) == 32, "abi");
 _Static_assert(sizeof(struct sonde_page_key) == 16, "abi");
 _Static_assert(sizeof(struct sonde_page) == 8, "abi");
 _Static_assert(sizeof(struct sonde_settings) == 48, "abi");

@@ -5,6 +5,7 @@
 struct unwind_rows_map unwind_rows SEC(".maps");
 struct unwind_pages_map unwind_pages SEC(".maps");
 struct unwind_rules_map unwind_rules SEC(".maps");
+struct rule_memos_map rule_memos SEC(".maps");
 struct ring_map ring SEC(".maps");
 struct counts_map counts_0 SEC(".maps");
 struct counts_map counts_1 SEC(".maps");

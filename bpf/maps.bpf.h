@@ -123,6 +123,15 @@ struct unwind_rules_map {
 	__type(value, struct sonde_rule);
 };
 
+/* See rule_find. SONDE_RULE_MEMOS for each possible CPU. */
+struct rule_memos_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SONDE_RULE_MEMOS);
+	__type(key, __u32);
+	__type(value, struct sonde_rule_memo);
+};
+
+extern struct rule_memos_map rule_memos SEC(".maps");
 extern struct unwind_rows_map unwind_rows SEC(".maps");
 extern struct unwind_pages_map unwind_pages SEC(".maps");
 extern struct unwind_rules_map unwind_rules SEC(".maps");

@@ -22,7 +22,11 @@ static uint32_t element_count(const struct collect *c)
 
 void rows_size(struct collect *c)
 {
+	int cpus = libbpf_num_possible_cpus();
+
 	bpf_map__set_max_entries(c->skel->maps.unwind_rows, element_count(c));
+	bpf_map__set_max_entries(c->skel->maps.rule_memos,
+				 SONDE_RULE_MEMOS * (uint32_t)(cpus > 0 ? cpus : 1));
 }
 
 static int map_element(struct collect *c, uint32_t element, int fd)

@@ -166,6 +166,11 @@ __u64 bpf_get_current_pid_tgid(void)
 	return (__u64)host.current->tgid << 32 | (__u32)host.current->pid;
 }
 
+__u32 bpf_get_smp_processor_id(void)
+{
+	return 0;
+}
+
 __u64 bpf_ktime_get_ns(void)
 {
 	return ++host.now_ns;

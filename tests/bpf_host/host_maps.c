@@ -21,7 +21,7 @@ const struct host_map_row host_map_rows[] = {
 	ROW(seen_stacks, 0), ROW(seen_facts, 0), ROW(files, 0),      ROW(targets, 0),
 	ROW(exec_files, 0),
 	ROW(counters, 1),    ROW(totals, 1),     ROW(walk_states, 1),
-	ROW(unwind_pages, 0), ROW(unwind_rules, 1),
+	ROW(unwind_pages, 0), ROW(unwind_rules, 1), ROW(rule_memos, 1),
 	/* An array of arrays of one value, all there: a value is what looking up an array gives. */
 	{ "unwind_rows", &unwind_rows, sizeof(__u32),
 	  SONDE_ROWS_PER_ELEMENT * sizeof(struct sonde_row),

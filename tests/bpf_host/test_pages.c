@@ -164,6 +164,91 @@ static void test_vdso(void **state)
 	check_counts(2, 0);
 }
 
+/* ---- rules that were found before ---- */
+
+/* The same call once more, without forgetting. */
+static void call_again(__u64 callee, __u64 caller, __u32 words)
+{
+	lab_begin(&p, callee);
+	p.ctx.regs.sp = SP(0);
+	p.ctx.regs.bp = NO_FP;
+	memset(p.stack, 0, 8 * sizeof(p.stack[0]));
+	p.stack[words - 1] = caller + 1;
+	CHECK_WHOLE(callee, caller);
+}
+
+static void test_found_before(void **state)
+{
+	set_rule(AT(F, 0), RULE_SP(16));
+	begin_at(AT(F, 4), SP(0));
+	p.stack[1] = AT(MAIN, 0x10);
+	CHECK_WHOLE(AT(F, 4), AT(MAIN, 0xf));
+	empty_table(exe_id, RULES_EXE_FIRST);
+	call_again(AT(F, 4), AT(MAIN, 0xf), 2);
+	/* Another place of the same function was not found yet: nothing stands in for it. */
+	lab_begin(&p, AT(F, 5));
+	p.ctx.regs.sp = SP(0);
+	p.ctx.regs.bp = NO_FP;
+	lab_sample(&p);
+	assert_int_equal(counter(SONDE_COUNT_TRUNCATED_FRAME), 1);
+}
+
+static void test_not_found_before(void **state)
+{
+	begin_at(AT(F, 4), SP(0));
+	lab_sample(&p);
+	assert_int_equal(counter(SONDE_COUNT_TRUNCATED_FRAME), 1);
+	set_rule(AT(F, 0), RULE_SP(16));
+	lab_begin(&p, AT(F, 4));
+	p.ctx.regs.sp = SP(0);
+	p.stack[1] = AT(MAIN, 0x10);
+	lab_sample(&p);
+	check_frame(lab_last_stack(), 1, exe_id, LAB_CODE_OFFSET + MAIN + 0xf);
+}
+
+/* More places than are remembered, of two files: each one's own rule, in whatever order. */
+static void test_many_found_before(void **state)
+{
+	enum { FUNCTIONS = 6, PLACES = FUNCTIONS * RULES_GRAIN };
+
+	for (__u32 f = 0; f < FUNCTIONS; f++) {
+		set_rule(LAB_CODE + f * RULES_GRAIN, RULE_SP(8 * (1 + (__s32)f)));
+		set_rule(LAB_LIB + f * RULES_GRAIN, RULE_SP(8 * (8 - (__s32)f)));
+	}
+	forget_rules();
+	map_refuse(&seen_stacks, true); /* so that each stack is sent, those known too */
+	for (__u32 turn = 0; turn < 2 * PLACES; turn++) {
+		/* Each in turn, then at random. */
+		__u32 place = turn < PLACES ? turn : world_random() % PLACES, f = place / RULES_GRAIN;
+
+		ring_clear();
+		call_again(LAB_CODE + place, AT(MAIN, 0xf), 1 + f);
+		ring_clear();
+		call_again(LAB_LIB + place, AT(MAIN, 0xf), 8 - f);
+	}
+}
+
+static __u32 memo_of(__u64 file, __u32 place)
+{
+	return hash_step(file, LAB_CODE_OFFSET + place) & (SONDE_RULE_MEMOS - 1);
+}
+
+/* The same offset of two files, and one memory for both. */
+static void test_found_in_another_file(void **state)
+{
+	__u32 place = MAIN + 0x1000, function;
+
+	while (place < LAB_CODE_BYTES && memo_of(exe_id, place) != memo_of(lib_id, place))
+		place++;
+	assert_true(place < LAB_CODE_BYTES);
+	function = place / RULES_GRAIN * RULES_GRAIN;
+	set_rule(LAB_CODE + function, RULE_SP(16));
+	set_rule(LAB_LIB + function, RULE_SP(32));
+	forget_rules();
+	call_again(LAB_CODE + place, AT(MAIN, 0xf), 2);
+	call_again(LAB_LIB + place, AT(MAIN, 0xf), 4);
+}
+
 /* ---- a table that goes away under the walk ---- */
 
 static __u64 reads_left;
@@ -293,6 +378,10 @@ int main(void)
 		cmocka_unit_test_setup(test_carried_row, setup),
 		cmocka_unit_test_setup(test_files_are_apart, setup),
 		cmocka_unit_test_setup(test_vdso, setup),
+		cmocka_unit_test_setup(test_found_before, setup),
+		cmocka_unit_test_setup(test_not_found_before, setup),
+		cmocka_unit_test_setup(test_many_found_before, setup),
+		cmocka_unit_test_setup(test_found_in_another_file, setup),
 		cmocka_unit_test_setup(test_dropped_in_mid_walk, setup),
 		cmocka_unit_test_setup(test_deepest, setup),
 		cmocka_unit_test_setup(test_too_deep, setup),

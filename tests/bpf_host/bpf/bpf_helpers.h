@@ -38,6 +38,7 @@ struct task_struct *bpf_get_current_task_btf(void);
 long bpf_task_pt_regs(struct task_struct *task);
 __u64 bpf_get_current_pid_tgid(void);
 __u64 bpf_ktime_get_ns(void);
+__u32 bpf_get_smp_processor_id(void);
 long bpf_get_current_comm(void *to, __u32 size);
 
 #endif
