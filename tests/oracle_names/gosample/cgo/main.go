@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the oracle of names: generics, methods, closures, a deferred call, an inlined function.
+// For the oracle of names: a program with C.
 package main
 
 /*
 int cfun(int x) { volatile int y = x; for (int i = 0; i < 10; i++) y += i; return y; }
 */
 import "C"
-import (
-	"fmt"
-	"os"
-	"strings"
-)
 
-type shape interface{ area() float64 }
-type sq struct{ s float64 }
-
-func (q *sq) area() float64 { return q.s * q.s }
-
-//go:noinline
-func Map[T, U any](in []T, f func(T) U) []U {
-	var out []U
-	for _, v := range in {
-		out = append(out, f(v))
-	}
-	return out
-}
-
-func inlined(x int) int { return x*3 + len(os.Args) }
-
-//go:noinline
-func outer(x int) int {
-	s := 0
-	for i := 0; i < x; i++ {
-		s += inlined(i)
-	}
-	return s
-}
+import "sample/body"
 
 func main() {
-	var a shape = &sq{2}
-	r := Map([]int{1, 2, 3}, func(i int) string { return strings.Repeat("x", i) })
-	fmt.Println(r, a.area(), outer(int(C.cfun(10))))
-	defer func() { recover() }()
+	body.Run(int(C.cfun(10)))
 }
