@@ -11,10 +11,13 @@
 #include "agent/resolve/target_file.h"
 
 /*
- * In drains (a second in a recording, ten in the agent): how long an unused file is kept; what
- * was used more recently keeps its symbols; when files that found no room are tried again.
+ * In drains, by which uses are noted: what was used more recently keeps its symbols; a file is never
+ * kept for less than that, since the stacks that refer to it are kept for as long.
  */
-enum { MAX_FILES = 16384, KEEP = 3600, IN_USE = 2, RETRY = 30 };
+enum { MAX_FILES = 16384, IN_USE = 2, KEEP_LEAST = 10 };
+
+/* How long an unused file is kept; how often files that found no room are tried again. */
+static const nsec_t KEEP = 3600 * NSEC_PER_SEC, RETRY = 60 * NSEC_PER_SEC;
 
 /*
  * How long counts wait for symbols that are on their way. A reader that hangs would hold them for
@@ -38,7 +41,7 @@ int file_table_init(struct file_table *t, const char *proc_root, size_t budget,
 {
 	*t = (struct file_table){ .options = *options, .proc_root = proc_root, .budget = budget };
 	t->built_end = &t->built;
-	known_init(&t->known, MAX_FILES, KEEP, file_free);
+	known_init(&t->known, MAX_FILES, UINT32_MAX, file_free);
 	return reader_new(options, &t->reader);
 }
 
@@ -304,12 +307,27 @@ void file_table_drop(struct file_table *t, struct forget_list *list)
 	ask_again(t, SYM_NO_MEMORY, list);
 }
 
-void file_table_tick(struct file_table *t, uint32_t now, struct forget_list *list)
+/* KEEP in drains, by their mean interval: one that came late changes little. */
+static uint32_t drains_to_keep(uint32_t drains, nsec_t elapsed)
 {
+	nsec_t interval = drains ? elapsed / drains : 0;
+	nsec_t keep = interval ? KEEP / interval : UINT32_MAX;
+
+	if (keep < KEEP_LEAST)
+		return KEEP_LEAST;
+	return keep < UINT32_MAX ? (uint32_t)keep : UINT32_MAX;
+}
+
+void file_table_tick(struct file_table *t, uint32_t now, nsec_t elapsed, struct forget_list *list)
+{
+	t->known.keep = drains_to_keep(now, elapsed);
+	known_expire(&t->known, now, list);
 	while (t->again.count)
 		forget_list_add(list, t->again.ids[--t->again.count]);
-	if (now % RETRY == 0)
-		ask_again(t, SYM_NO_MEMORY, list);
+	if (elapsed - t->retried < RETRY)
+		return;
+	t->retried = elapsed;
+	ask_again(t, SYM_NO_MEMORY, list);
 }
 
 size_t file_table_bytes(const struct file_table *t)

@@ -37,6 +37,7 @@ struct file_table {
 	size_t budget;       /* for all symbol tables together */
 	bool no_reading;     /* over the CPU budget: announced files are not read for now */
 	struct forget_list again;   /* ids that shall be announced again */
+	nsec_t retried;             /* since the start; when all without room were tried again */
 	struct reader *reader;
 	uint32_t symbols_due;       /* files whose symbols were not answered yet */
 	uint64_t opened, failed;    /* symbols read; not read for an error */
@@ -64,9 +65,11 @@ void file_table_fetch(struct file_table *t, uint32_t now);
 /* Whether the symbols of the file are on their way, and worth waiting for: at most half a minute. */
 bool file_table_is_reading(const struct file_table *t, const struct known_file *file);
 
-/* After drain `now`: adds to `list` what shall be announced again since it went, found no room or
- * changed while it was read. */
-void file_table_tick(struct file_table *t, uint32_t now, struct forget_list *list);
+/*
+ * After drain `now`, `elapsed` since the start: forgets what was unused for an hour, and adds to
+ * `list` what shall be announced again since it went, found no room or changed while it was read.
+ */
+void file_table_tick(struct file_table *t, uint32_t now, nsec_t elapsed, struct forget_list *list);
 
 /* Frees all symbol tables; the files' ids are added to `list`, so that they are announced again. */
 void file_table_drop(struct file_table *t, struct forget_list *list);

@@ -195,7 +195,8 @@ static struct frame_value locate_anon(struct resolver *r, const struct sonde_fra
 static struct frame_value locate_kernel(struct resolver *r, uint64_t addr)
 {
 	struct sym_hit hit = { 0 };
-	struct frame_value value = { .reason = kernel_names_find(r->kernel, addr, r->now, &hit) };
+	struct frame_value value = { .reason = kernel_names_find(r->kernel, addr, r->elapsed_ns,
+								    &hit) };
 	const char *module = value.reason == SYM_OK ? hit.module : KERNEL_MODULE;
 	uint32_t mapping = add_mapping(r, module, kernel_names_build_id(r->kernel, module));
 

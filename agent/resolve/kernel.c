@@ -12,8 +12,10 @@
 
 #include "base/thread.h"
 
-/* In drains: kallsyms is read again at most this often. */
-enum { RELOAD = 30, MAX_MODULES = 1024, MODULE_SIZE = 64, BUILD_ID_SIZE = 130 };
+enum { MAX_MODULES = 1024, MODULE_SIZE = 64, BUILD_ID_SIZE = 130 };
+
+/* kallsyms is read again at most this often: each time takes 0.1 s of a CPU. */
+static const nsec_t RELOAD = 120 * NSEC_PER_SEC;
 
 struct module_id {
 	char module[MODULE_SIZE];
@@ -32,7 +34,7 @@ struct kernel_names {
 	const char *sys_root;
 	bool has_no_names;
 	struct sym_kernel *kernel;
-	uint32_t read_at; /* drain */
+	nsec_t read_at; /* since the start */
 	pthread_t thread;
 	bool is_reading;
 	struct reading reading;
@@ -108,7 +110,7 @@ void kernel_names_free(struct kernel_names *names)
 	free(names);
 }
 
-enum sym_reason kernel_names_find(struct kernel_names *names, uint64_t addr, uint32_t now,
+enum sym_reason kernel_names_find(struct kernel_names *names, uint64_t addr, nsec_t elapsed,
 				  struct sym_hit *ret_hit)
 {
 	enum sym_reason reason = names->has_no_names ? SYM_LEFT_OUT : SYM_NO_KALLSYMS;
@@ -117,8 +119,9 @@ enum sym_reason kernel_names_find(struct kernel_names *names, uint64_t addr, uin
 		finish(names);
 	if (names->kernel)
 		reason = sym_kernel_find(names->kernel, addr, ret_hit);
-	if (reason == SYM_NOT_COVERED && !names->is_reading && now - names->read_at >= RELOAD) {
-		names->read_at = now;
+	if (reason == SYM_NOT_COVERED && !names->is_reading &&
+	    elapsed - names->read_at >= RELOAD) {
+		names->read_at = elapsed;
 		start(names);
 	}
 	return reason;

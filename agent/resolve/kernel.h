@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "symbolizer/symbolizer.h"
 
 #define KERNEL_MODULE "[kernel.kallsyms]"
@@ -31,8 +32,8 @@ void kernel_names_free(struct kernel_names *names);
 /* Waits for the thread, if it is reading. A later one has the privileges of who then calls. */
 void kernel_names_settle(struct kernel_names *names);
 
-/* `now`: number of the drain. Waits for the first reading; SYM_NO_KALLSYMS if it failed. */
-enum sym_reason kernel_names_find(struct kernel_names *names, uint64_t addr, uint32_t now,
+/* `elapsed`: since the start. Waits for the first reading; SYM_NO_KALLSYMS if it failed. */
+enum sym_reason kernel_names_find(struct kernel_names *names, uint64_t addr, nsec_t elapsed,
 				  struct sym_hit *ret_hit);
 
 /* True while kallsyms is being read again: what was not found may be found soon. */

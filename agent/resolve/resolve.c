@@ -9,7 +9,10 @@
 #include "agent/resolve/resolve_private.h"
 #include "base/clock.h"
 
-/* Bounds; the kernel side knows half as many stacks. KEEP in drains. */
+/*
+ * Bounds; the kernel side knows half as many stacks. KEEP_STACKS in drains, not in time: what goes too
+ * early is sent once more, which costs something for each drain, however far apart they are.
+ */
 enum {
 	MAX_STACKS = 65536,
 	KEEP_STACKS = 10,
@@ -38,7 +41,7 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	task_tables_init(&r->tasks, options->proc_root, options->no_demangle);
 	r->tasks.filter = options->filter;
 	err = file_table_init(&r->files, options->proc_root, options->symbol_bytes, &files);
-	r->drain_began_ns = clock_monotonic();
+	r->drain_began_ns = r->made_ns = clock_monotonic();
 	map_init(&r->frame_locations, sizeof(struct frame_key), sizeof(struct frame_value),
 		 MAX_FRAME_LOCATIONS);
 	map_init(&r->unnamed_mappings, sizeof(uint32_t), 0, MAX_MAPPINGS);
@@ -342,8 +345,7 @@ void resolver_tick(struct resolver *r)
 	known_expire(&r->tasks.processes, r->now, &r->forget[RESOLVER_FACT]);
 	known_expire(&r->tasks.threads, r->now, &r->forget[RESOLVER_FACT]);
 	known_expire(&r->tasks.cgroups, r->now, &r->forget[RESOLVER_FACT]);
-	known_expire(&r->files.known, r->now, &r->forget[RESOLVER_FILE]);
-	file_table_tick(&r->files, r->now, &r->forget[RESOLVER_FILE]);
+	file_table_tick(&r->files, r->now, r->elapsed_ns, &r->forget[RESOLVER_FILE]);
 	r->now++;
 }
 

@@ -42,6 +42,7 @@ struct resolver {
 	uint32_t now; /* number of the present drain, from 1 */
 	uint64_t drain_from_ns; /* no sample of this drain is older; monotonic */
 	uint64_t drain_began_ns;
+	nsec_t made_ns, elapsed_ns; /* monotonic; since then, at the last drain */
 
 	struct profile *profile;
 	uint32_t profile_number;

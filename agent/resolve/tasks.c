@@ -14,7 +14,7 @@
 #include "base/proc.h"
 #include "base/text.h"
 
-/* Bounds of the tables, those of the kernel side's map; KEEP in drains. */
+/* Bounds of the tables, those of the kernel side's map; KEEP in drains, as of stacks. */
 enum { MAX_FACTS = 16384, KEEP = 10, MAX_TEXT = 4 * (SONDE_MAX_PATH_BYTES + SONDE_MAX_NAME) };
 
 /* Of the JIT names of all processes. */

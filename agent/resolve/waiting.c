@@ -105,4 +105,5 @@ void resolver_drain(struct resolver *r)
 	if (!resolver_is_waiting(r))
 		r->drain_from_ns = r->drain_began_ns;
 	r->drain_began_ns = clock_monotonic();
+	r->elapsed_ns = r->drain_began_ns - r->made_ns;
 }

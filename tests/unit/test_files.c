@@ -177,14 +177,14 @@ static void test_eviction(void **state)
 	assert_false(file_table_event(&table, &event, 2)); /* the first one is in use */
 	settle(2);
 	assert_int_equal(file_table_find(&table, other, 2)->reason, SYM_NO_MEMORY);
-	file_table_tick(&table, 2, &list);
+	file_table_tick(&table, 2, 0, &list);
 	assert_int_equal(list.count, 0);
 
 	assert_false(file_table_event(&table, &event, 10));
 	settle(10);
 	assert_int_equal(file_table_find(&table, other, 10)->reason, SYM_OK);
 	assert_int_equal(file_table_find(&table, LAB_FILE, 10)->reason, SYM_NO_MEMORY);
-	file_table_tick(&table, 10, &list);
+	file_table_tick(&table, 10, 0, &list);
 	assert_int_equal(list.count, 1);
 	assert_int_equal(list.ids[0], LAB_FILE);
 	assert_true(file_table_bytes(&table) <= table.budget);
@@ -200,11 +200,11 @@ static void test_sent_again_while_forgotten(void **state)
 
 	lab_file_record(&record);
 	announce(&record);
-	known_expire(&table.known, late, &list);
+	file_table_tick(&table, late, late * NSEC_PER_SEC, &list);
 	assert_int_equal(list.count, 1);
 	assert_false(announce_at(&record, late + 1));
 	for (uint32_t now = late + 1; now < late + 5; now++)
-		known_expire(&table.known, now, &list);
+		file_table_tick(&table, now, late * NSEC_PER_SEC, &list);
 	assert_int_equal(list.count, 1);
 	assert_non_null(file_table_find(&table, LAB_FILE, late + 5));
 	assert_int_equal(table.opened, 1);
@@ -299,7 +299,7 @@ static void test_changed_before_it_was_read(void **state)
 	check(SYM_FILE_CHANGED, false);
 	assert_null(next_table(LAB_FILE));
 	assert_int_equal(table.failed, 1);
-	file_table_tick(&table, 1, &list);
+	file_table_tick(&table, 1, 0, &list);
 	assert_true(list.count > 0);
 	assert_int_equal(list.ids[0], LAB_FILE);
 	free(list.ids);

@@ -97,7 +97,7 @@ static void test_without_names(void **state)
 /* A module that was loaded later: found some look-ups after, once it is read. */
 static void test_read_again(void **state)
 {
-	enum { TOO_EARLY = 20, LATER = 40 };
+	const nsec_t TOO_EARLY = 119 * NSEC_PER_SEC, LATER = 121 * NSEC_PER_SEC;
 	struct kernel_names *names;
 	struct sym_hit hit;
 	enum sym_reason reason;
