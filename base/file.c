@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { READ_STEP = 64 * 1024 };
@@ -66,6 +68,32 @@ int file_read_path(const char *path, struct buf *out)
 	err = file_read_all(fd, out);
 	close(fd);
 	return err;
+}
+
+int file_open_place(int place_fd)
+{
+	char link[64];
+	struct stat st;
+	int fd;
+
+	if (fstat(place_fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EPERM;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place_fd);
+	fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int file_open_regular(const char *path)
+{
+	int place = open(path, O_PATH | O_CLOEXEC), fd;
+
+	if (place < 0)
+		return -errno;
+	fd = file_open_place(place);
+	close(place);
+	return fd;
 }
 
 int file_write_all(int fd, const void *bytes, size_t len)

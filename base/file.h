@@ -23,6 +23,16 @@ int file_read_at(int fd, void *to, size_t len, off_t off);
 int file_read_all(int fd, struct buf *out);
 int file_read_path(const char *path, struct buf *out);
 
+/*
+ * Opens a regular file for reading, by a path that somebody else may have a say in: what is there is
+ * looked at before it is opened, since to open a device or a FIFO can have effects. Needs /proc. A
+ * descriptor, -EPERM for anything but a regular file, or -errno.
+ */
+int file_open_regular(const char *path);
+
+/* The same of what an O_PATH descriptor stands for; that one stays open. */
+int file_open_place(int place_fd);
+
 /* Writes all `len` bytes: 0 or -errno. */
 int file_write_all(int fd, const void *bytes, size_t len);
 

@@ -189,6 +189,8 @@ int symbolize_main(int argc, char **argv)
 
 	if (err)
 		return err == 1 ? 0 : 2;
+	if (options.symfs && !options.symfs[0])
+		options.symfs = NULL; /* as with record: none */
 	if (rest == argc)
 		return mistake("which file? ", "see sonde symbolize --help");
 	path = argv[rest];

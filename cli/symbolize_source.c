@@ -6,32 +6,31 @@
 #include "cli/symbolize.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
+#include "symbolizer/root_open.h"
 
 #define KERNEL "[kernel.kallsyms]"
 #define VDSO   "[vdso]"
 
 static const char kallsyms[] = "/proc/kallsyms", kernel_notes[] = "/sys/kernel/notes";
 
-/* Takes the file if it is the one that is wanted: SYM_OK, or why not. */
-static enum sym_reason try_file(const char *path, const char *build_id,
+/*
+ * Takes the file if it is the one that is wanted: SYM_OK, or why not. The path is the profile's word,
+ * and links below `root` (NULL: none) are meant as they were on the other machine.
+ */
+static enum sym_reason try_file(const char *root, const char *path, const char *build_id,
 				const struct sym_file_options *options, struct sym_file **ret_file)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+	int fd = root ? root_open(root, path) : file_open_regular(path), err;
 	struct sym_file *file;
-	struct stat st;
 
 	if (fd < 0)
 		return SYM_NO_FILE;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return SYM_NO_FILE;
-	}
 	err = sym_file_load(fd, options, &file);
 	close(fd);
 	if (err)
@@ -48,21 +47,20 @@ static enum sym_reason try_file(const char *path, const char *build_id,
 static const char *const by_build_id[] = { "%s/.build-id/%.2s/%s.debug", "%s/.build-id/%.2s/%s",
 					   "%s/usr/lib/debug/.build-id/%.2s/%s.debug" };
 
-static enum sym_reason find_debug_file(const char *dir, const char *build_id,
+static enum sym_reason find_debug_file(const char *root, const char *dir, const char *build_id,
 				       const struct sym_file_options *options,
 				       struct sym_file **ret_file)
 {
 	enum sym_reason reason = SYM_NO_FILE, tried;
 	char path[PATH_MAX];
 
-	if (!dir || strlen(build_id) < 3 ||
-	    strspn(build_id, "0123456789abcdef") != strlen(build_id))
+	if (strlen(build_id) < 3 || strspn(build_id, "0123456789abcdef") != strlen(build_id))
 		return SYM_NO_FILE;
 	for (size_t i = 0; i < sizeof(by_build_id) / sizeof(by_build_id[0]); i++) {
 		if (snprintf(path, sizeof(path), by_build_id[i], dir, build_id, build_id + 2) >=
 		    (int)sizeof(path))
 			continue;
-		tried = try_file(path, build_id, options, ret_file);
+		tried = try_file(root, path, build_id, options, ret_file);
 		if (tried == SYM_OK)
 			return SYM_OK;
 		reason = tried == SYM_NO_FILE ? reason : tried;
@@ -78,20 +76,17 @@ static enum sym_reason open_file(const struct symbolize_options *options, const 
 					 .path = mapped,
 					 .symfs = options->symfs,
 					 .no_demangle = options->no_demangle };
-	enum sym_reason reason = SYM_NO_FILE, tried;
-	char path[PATH_MAX];
+	enum sym_reason reason = SYM_NO_FILE, tried = SYM_NO_FILE;
 
-	if (mapped[0] == '/' &&
-	    snprintf(path, sizeof(path), "%s%s", options->symfs ? options->symfs : "", mapped) <
-		    (int)sizeof(path))
-		reason = try_file(path, build_id, &load, ret_file);
-	if (reason != SYM_OK) {
-		tried = find_debug_file(options->symfs, build_id, &load, ret_file);
-		if (tried != SYM_OK && tried != SYM_BAD_ELF)
-			tried = find_debug_file(options->debug_dir, build_id, &load, ret_file);
-		reason = tried == SYM_NO_FILE ? reason : tried;
-	}
-	return reason;
+	if (mapped[0] == '/')
+		reason = try_file(options->symfs, mapped, build_id, &load, ret_file);
+	if (reason == SYM_OK)
+		return SYM_OK;
+	if (options->symfs)
+		tried = find_debug_file(options->symfs, "", build_id, &load, ret_file);
+	if (tried != SYM_OK && tried != SYM_BAD_ELF && options->debug_dir)
+		tried = find_debug_file(NULL, options->debug_dir, build_id, &load, ret_file);
+	return tried == SYM_NO_FILE ? reason : tried;
 }
 
 /* The running kernel, if it is the same one and lies where the recorded one did. */

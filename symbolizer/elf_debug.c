@@ -9,7 +9,6 @@
 #include "symbolizer/elf_debug.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/file.h"
 #include "symbolizer/build_id.h"
 #include "symbolizer/root_open.h"
 
@@ -96,8 +96,7 @@ static int try(const char *root, const char *a, const char *b, const char *c,
 
 	if (len < 0 || (size_t)len >= sizeof(path))
 		return -ENAMETOOLONG;
-	fd = root ? root_open(root, path)
-		  : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = root ? root_open(root, path) : file_open_regular(path);
 	return check(fd, w, ret_elf, ret_fd);
 }
 

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 /* First as a mere place: opening a FIFO or a device can have effects. */
 static int open_place(const char *root, const char *path)
@@ -31,20 +31,10 @@ static int open_place(const char *root, const char *path)
 int root_open(const char *root, const char *path)
 {
 	int place = open_place(root, path), fd;
-	char link[64];
-	struct stat st;
 
 	if (place < 0)
 		return place;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-	if (fstat(place, &st) < 0)
-		fd = -errno;
-	else if (!S_ISREG(st.st_mode))
-		fd = -EPERM;
-	else
-		fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd == -1)
-		fd = -errno;
+	fd = file_open_place(place);
 	close(place);
 	return fd;
 }

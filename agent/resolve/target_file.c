@@ -3,7 +3,6 @@
 #include "agent/resolve/target_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/resolve/mounts.h"
+#include "base/file.h"
 
 enum { PROC_PATH_BYTES = 256, DEV_MINOR_BITS = 20 };
 
@@ -31,14 +31,14 @@ int target_file_verify(int fd, const struct target_identity *identity)
 	return 0;
 }
 
-/* Never blocks on a FIFO or a device in the way; links are followed (map_files is one). */
+/* Leaves a FIFO or a device in the way alone; links are followed (map_files is one). */
 static int open_verified(const char *path, const struct target_identity *identity, int *ret_fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = file_open_regular(path);
 	int err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = target_file_verify(fd, identity);
 	if (err) {
 		close(fd);

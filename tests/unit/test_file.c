@@ -5,7 +5,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +143,36 @@ static void test_pipe_in_pieces(void **state)
 	close(fds[0]);
 }
 
+/* A FIFO, a directory, a device: left alone, as the kernel would tell of an opening. */
+static void test_open_regular(void **state)
+{
+	static const char *const makers[] = { "mkfifo", "mkdir", "ln -s /dev/null" };
+	char dir[] = "/tmp/sonde-file-XXXXXX", path[64], command[128], event[256];
+	int fd = file_open_regular("/proc/self/exe"), watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	assert_true(fd >= 0 && watch >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(read(fd, event, 4), 4);
+	close(fd);
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/x", dir);
+	assert_int_equal(file_open_regular(path), -ENOENT);
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		snprintf(command, sizeof(command), "%s %s", makers[i], path);
+		assert_int_equal(system(command), 0);
+		assert_true(i == 2 || inotify_add_watch(watch, path, IN_OPEN) >= 0);
+		assert_int_equal(file_open_regular(path), -EPERM);
+		assert_int_equal(read(watch, event, sizeof(event)), -1);
+		assert_int_equal(errno, EAGAIN);
+		snprintf(command, sizeof(command), "rm -r %s", path);
+		assert_int_equal(system(command), 0);
+		while (read(watch, event, sizeof(event)) > 0)
+			; /* of the removal */
+	}
+	close(watch);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_write_errors),
 		cmocka_unit_test(test_pipe_in_pieces),
+		cmocka_unit_test(test_open_regular),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
