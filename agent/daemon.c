@@ -150,23 +150,19 @@ static void use_options(struct daemon *d)
 static void reload(struct daemon *d)
 {
 	struct daemon_options fresh = { 0 };
-	char reason[REASON_BYTES];
+	char reason[REASON_BYTES], kept[256];
 
 	if (d->reload(d->reload_context, &fresh, reason, sizeof(reason))) {
 		d->totals.reload_errors++;
 		log_warn("configuration refused, the old one stays: %s", reason);
 		return;
 	}
-	if (strcmp(fresh.dir, d->options.dir) != 0 || strcmp(fresh.listen, d->options.listen) != 0)
-		log_warn("configuration: dir and listen change with a restart only");
+	windows_collect(d, false); /* a profile has one frequency */
+	daemon_options_renew(&d->options, &fresh, kept, sizeof(kept));
+	if (kept[0])
+		log_warn("configuration: %s: change with a restart only", kept);
 	if (exporter_differs(d->exporter, &fresh.export))
 		log_warn("configuration: sinks change with a restart only");
-	fresh.dir = d->options.dir;
-	fresh.listen = d->options.listen;
-	fresh.collect_ns = d->options.collect_ns;
-	fresh.window_ns = d->options.window_ns;
-	windows_collect(d, false); /* a profile has one frequency */
-	d->options = fresh;
 	use_options(d);
 	store_set_caps(d->store, fresh.max_size_mib << 20, fresh.max_age_ns);
 	apply_level(d, "configuration");
@@ -332,7 +328,20 @@ static void release(struct daemon *d)
 	profile_free(d->pending);
 	free(d->dir);
 	free(d->listen);
+	free(d->debug_dir);
+	free(d->symfs);
 	free(d);
+}
+
+/* What parts of the agent hold on to outlives a reload; the texts of a configuration file do not. */
+static int own_texts(struct daemon *d, const struct daemon_options *options)
+{
+	d->options = *options;
+	d->options.dir = d->dir = strdup(options->dir);
+	d->options.listen = d->listen = strdup(options->listen);
+	d->options.debug_dir = d->debug_dir = strdup(options->debug_dir);
+	d->options.symfs = d->symfs = strdup(options->symfs);
+	return d->dir && d->listen && d->debug_dir && d->symfs ? 0 : -ENOMEM;
 }
 
 int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn, void *context)
@@ -343,17 +352,15 @@ int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn,
 
 	if (!d)
 		return 1;
-	d->options = *options;
-	/* These outlive a reload, the texts of a configuration file do not. */
-	d->options.dir = d->dir = strdup(options->dir);
-	d->options.listen = d->listen = strdup(options->listen);
+	err = own_texts(d, options);
 	d->reload = reload_fn;
 	d->reload_context = context;
 	d->heartbeat = clock_monotonic();
 	use_options(d);
 	setpriority(PRIO_PROCESS, 0, SELF_NICE); /* needed most where the machine is overloaded */
 	umask(0077); /* profiles tell about all users' processes */
-	err = d->dir && d->listen ? prepare(d, reason, sizeof(reason)) : -ENOMEM;
+	if (!err)
+		err = prepare(d, reason, sizeof(reason));
 	if (err) {
 		log_error("%s", reason[0] ? reason : strerror(-err));
 		release(d);

@@ -18,7 +18,7 @@ struct daemon {
 	struct daemon_options options;
 	daemon_reload_fn reload;
 	void *reload_context;
-	char *dir, *listen;
+	char *dir, *listen, *debug_dir, *symfs; /* the options' texts that outlive a reload */
 
 	struct loop *loop;
 	struct agent *agent;
@@ -46,6 +46,13 @@ struct daemon {
 		nsec_t longest_stall;
 	} totals;
 };
+
+/*
+ * Options loaded again: all of `fresh` counts from now on but what parts of the agent took over at the
+ * start. Names of those that would have changed are put into `kept`, with commas; "" if there are none.
+ */
+void daemon_options_renew(struct daemon_options *options, const struct daemon_options *fresh,
+			  char *kept, size_t size);
 
 /* One collection: into the journal; closes the window when time has gone on. */
 void windows_collect(struct daemon *d, bool last);

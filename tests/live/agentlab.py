@@ -41,11 +41,11 @@ class Agent:
     """One run of the agent. Its stderr is in a file, so that nothing blocks it."""
 
     def __init__(self, directory, *args, prefix=(), collect="1s", window="3s", hz=99, listen=True,
-                 **popen):
+                 program=lab.SONDE, **popen):
         self.dir = directory
         self.port = free_port()
         self.log_path = tempfile.mktemp(prefix="log", dir=_logs.name)
-        argv = [*prefix, lab.SONDE, "agent", "--dir", directory, "-F", hz, "--collect", collect,
+        argv = [*prefix, program, "agent", "--dir", directory, "-F", hz, "--collect", collect,
                 "--window", window, "--listen", f"127.0.0.1:{self.port}" if listen else "off",
                 *args]
         self._log = open(self.log_path, "w+b")

@@ -7,6 +7,7 @@ import glob
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -240,6 +241,25 @@ def reload():
         agent.process.send_signal(signal.SIGHUP)
         agent.wait_metric("sonde_reload_errors_total", 3)
         equal(agent.stop()[0], 0, "exit status")
+
+
+@test("texts of a configuration that was replaced twice are no longer used, under the sanitizer")
+def reload_texts():
+    folders = [scratch.path(f"debug{i}") for i in range(3)]
+    path = config(f"debug-dir: {folders[0]}\nsymfs: {folders[0]}\n")
+    sanitizer = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+    with Agent(next_dir(), "-c", path, program=lab.SONDE + "-san", env=sanitizer) as agent:
+        agent.wait_ready()
+        for i in (1, 2):
+            config(f"debug-dir: {folders[i]}\nsymfs: {folders[i]}\n")
+            agent.process.send_signal(signal.SIGHUP)
+            agent.wait_metric("sonde_reloads_total", i)
+        lines = [p for p in agent.problems() if "debug-dir, symfs: change with a restart" in p]
+        equal(len(lines), 2, f"lines {agent.problems()}")
+        read = agent.metrics()["sonde_files_read_total"]
+        with lab.Workload(shutil.copy(lab.wl("split"), scratch.path("new"))):
+            agent.wait_metric("sonde_files_read_total", read + 1)
+        equal(agent.stop()[0], 0, f"exit status: {agent.log}")
 
 
 @test("promtool check metrics is clean, and /healthz and unknown pages answer")
