@@ -7,13 +7,15 @@
 #include "agent/version.h"
 #include "cli/commands.h"
 
+enum { NAME_WIDTH = 10 }; /* of the longest command */
+
 static void usage(FILE *out)
 {
 	fprintf(out, "Usage: sonde COMMAND [options]\n\n"
 		     "A profiler for Linux that sees every process.\n\nCommands:\n");
 	for (const struct command *c = commands; c->name; c++) {
 		if (!strchr(c->name, ' '))
-			fprintf(out, "  %-8s %s\n", c->name, c->summary);
+			fprintf(out, "  %-*s %s\n", NAME_WIDTH, c->name, c->summary);
 	}
 	fprintf(out, "\n'sonde COMMAND --help' tells the options; 'sonde --version' the version.\n");
 }

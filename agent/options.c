@@ -11,7 +11,7 @@
 
 #include "base/parse.h"
 
-enum { HELP_COLUMN = 30, MAX_NAME = 64 };
+enum { LEAST_COLUMN = 30, MAX_NAME = 64 };
 
 struct parser {
 	const struct option_row *rows;
@@ -220,7 +220,6 @@ static int parse_argv(const struct parser *p, int argc, char **argv, int *ret_re
 	return 0;
 }
 
-
 int options_parse(const struct option_row *rows, int argc, char **argv, void *values,
 		  int *ret_rest, char *reason, size_t reason_size)
 {
@@ -262,8 +261,29 @@ int options_set(const struct option_row *rows, void *values, const char *name, c
 	return set(&p, row, text);
 }
 
+/* Where all help texts begin: behind the longest name. */
+static int help_column(const struct option_row *rows)
+{
+	int column = LEAST_COLUMN;
+
+	for (const struct option_row *row = rows; row->name; row++) {
+		size_t value = row->value_name ? 1 + strlen(row->value_name) : 0;
+		int width = (int)(strlen("  -x, --") + strlen(row->name) + value + 1);
+
+		column = width > column ? width : column;
+	}
+	return column;
+}
+
+static bool has_default(const struct option_row *row)
+{
+	return row->fallback && row->fallback[0];
+}
+
 void options_help(const struct option_row *rows, FILE *out)
 {
+	int column = help_column(rows);
+
 	for (const struct option_row *row = rows; row->name; row++) {
 		int n = 0;
 
@@ -271,8 +291,8 @@ void options_help(const struct option_row *rows, FILE *out)
 		n += fprintf(out, "--%s", row->name);
 		if (row->value_name)
 			n += fprintf(out, " %s", row->value_name);
-		fprintf(out, "%*s%s", n < HELP_COLUMN ? HELP_COLUMN - n : 1, "", row->help);
-		if (row->fallback)
+		fprintf(out, "%*s%s", column - n, "", row->help);
+		if (has_default(row))
 			fprintf(out, " [%s]", row->fallback);
 		fputc('\n', out);
 	}
@@ -288,8 +308,8 @@ void options_man(const struct option_row *rows, FILE *out)
 		if (row->value_name)
 			fprintf(out, " \\fI%s\\fR", row->value_name);
 		fprintf(out, "\n%s", row->help);
-		if (row->fallback)
-			fprintf(out, " Default: %s.", row->fallback);
+		if (has_default(row))
+			fprintf(out, ". Default: %s.", row->fallback);
 		fputc('\n', out);
 	}
 }

@@ -27,10 +27,11 @@ const struct command commands[] = {
 	{
 		.name = "report",
 		.summary = "show a profile as a table or as call trees",
-		.usage = "[options] FILE|DIR",
-		.detail = "Reads any pprof file, gzip, zstd or plain, whoever wrote it. Of a directory that "
-			  "sonde agent writes to, all windows that overlap the time from --since to "
-			  "--until are merged: --since 03:12 --until 03:13 tells what ran at 03:12.",
+		.usage = "[options] [FILE|DIR]",
+		.detail = "Reads any pprof file, gzip, zstd or plain, whoever wrote it; sonde.pb.gz if "
+			  "none is given. Of a directory that sonde agent writes to, all windows that "
+			  "overlap the time from --since to --until are merged: --since 03:12 --until "
+			  "03:13 tells what ran at 03:12.",
 		.options = report_rows,
 		.run = report_main,
 	},
@@ -89,9 +90,10 @@ const struct command commands[] = {
 		.name = "agent",
 		.summary = "sample always, into a directory of profiles",
 		.usage = "[options]",
-		.detail = "Runs until SIGTERM; SIGHUP loads the configuration again. Each collection "
-			  "is journalled, each window becomes one profile in the directory, within "
-			  "caps on size and age. A budget of CPU time is kept by announced steps.",
+		.detail = "Runs until SIGTERM; SIGHUP loads the configuration again, and the log names "
+			  "what changes with a restart only. Each collection is journalled, each window "
+			  "becomes one profile in the directory, within caps on size and age. A budget "
+			  "of CPU time is kept by announced steps.",
 		.options = agent_rows,
 		.run = agent_main,
 	},
@@ -142,7 +144,7 @@ static const char man_head[] =
 
 static const char man_tail[] =
 	".SH ENVIRONMENT\nEach option may be set by a variable SONDE_<NAME>, in upper case and with "
-	"\\- as _: SONDE_FREQ=49.\n"
+	"\\- as _: SONDE_FREQ=49; but for \\-\\-config and \\-\\-example\\-config.\n"
 	".SH EXIT STATUS\n0 if the command did its job, 1 if it could not, 2 for a mistake on the "
 	"command line. \\fBsonde record \\-\\- COMMAND\\fR: that of the command, or 128 plus the "
 	"number of the signal that ended it.\n"

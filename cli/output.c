@@ -15,7 +15,6 @@
 #include "proto/folded.h"
 #include "proto/pprof.h"
 
-
 struct format {
 	const char *ending;
 	enum compress_kind compression;

@@ -60,6 +60,9 @@ int launch_prepare(char **command, struct launch *ret_launch);
 int launch_go(struct launch *launch);
 void launch_close(struct launch *launch);
 
+/* Whether there is one and it has ended; its status is kept for launch_wait. */
+bool launch_has_ended(const struct launch *launch);
+
 /* Waits for its end: exit status as a shell gives it. */
 int launch_wait(struct launch *launch);
 

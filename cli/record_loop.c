@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/loop.h"
@@ -68,22 +67,12 @@ static void on_end(void *context)
 	loop_stop(r->loop, 0);
 }
 
-/* The command's end is noted, its status kept for launch_wait. */
-static bool command_has_ended(const struct launch *launch)
-{
-	siginfo_t info = { 0 };
-
-	return launch->pid &&
-	       waitid(P_PID, (id_t)launch->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	       info.si_pid != 0;
-}
-
 static void on_signal(void *context, int signal)
 {
 	struct recording *r = context;
 
 	if (signal == SIGCHLD) {
-		if (command_has_ended(r->launch))
+		if (launch_has_ended(r->launch))
 			loop_stop(r->loop, 0);
 		return;
 	}

@@ -14,7 +14,8 @@ static double percent(uint64_t part, uint64_t whole)
 static void line(const char *name, uint64_t n, uint64_t of, const char *text)
 {
 	if (n)
-		fprintf(stderr, "  %-18s %10" PRIu64 " %6.2f %%  %s\n", name, n, percent(n, of), text);
+		fprintf(stderr, "  %-18s %10" PRIu64 " %6.2f %%%s%s\n", name, n, percent(n, of),
+			*text ? "  " : "", text);
 }
 
 static void show_counters(const struct agent_totals *t, enum sonde_counter first,

@@ -148,6 +148,15 @@ void launch_close(struct launch *launch)
 	launch->go_fd = launch->error_fd = -1;
 }
 
+bool launch_has_ended(const struct launch *launch)
+{
+	siginfo_t info = { 0 };
+
+	return launch->pid &&
+	       waitid(P_PID, (id_t)launch->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid != 0;
+}
+
 int launch_wait(struct launch *launch)
 {
 	int status;

@@ -152,12 +152,6 @@ static int check_options(const struct report_options *o, struct buf *reason)
 	return 0;
 }
 
-static int put_to_buf(void *context, const void *bytes, size_t len)
-{
-	buf_put(context, bytes, len);
-	return buf_error(context);
-}
-
 /* Samples that a filter refuses get the value 0, which folded text leaves out. */
 static int print_folded(struct report *r, struct buf *out)
 {
@@ -171,7 +165,7 @@ static int print_folded(struct report *r, struct buf *out)
 		if (!group || !r->frame_class[leaf])
 			sample->values[r->type] = 0;
 	}
-	return folded_write(r->p, r->type, (struct byte_sink){ put_to_buf, out });
+	return folded_write(r->p, r->type, buf_sink(out));
 }
 
 static int make_text(struct report *r, struct buf *out, struct buf *reason)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/report_private.h"
 #include "cli/sched.h"
 
@@ -76,6 +77,9 @@ static int record_command(int argc, char **argv)
 		return mistake("sched record", reason);
 	if (!options.output && !options.interval_ns)
 		options.output = "sched.pb.gz";
+	if (options.output && !output_knows(options.output))
+		return mistake("sched record",
+			       "--output ends in none of .pb.gz, .pb.zst, .pb, .folded");
 	return sched_record(&options);
 }
 
@@ -93,9 +97,11 @@ static int report(const struct sched_options *options)
 		if (err == -EINVAL)
 			buf_put_str(&text, "is no profile of sonde sched record");
 	}
-	if (!err)
+	if (!err) {
 		(options->view.csv ? sched_table_csv : sched_table_print)(&table, &options->view,
 									  &text);
+		err = buf_error(&text);
+	}
 	if (err)
 		fprintf(stderr, "sonde sched report: %s: %s\n", options->path,
 			text.len ? buf_cstr(&text) : strerror(-err));

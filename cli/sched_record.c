@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/collect/sched.h"
@@ -110,15 +109,12 @@ static void on_end(void *context)
 static void on_signal(void *context, int signal)
 {
 	struct session *s = context;
-	siginfo_t info = { 0 };
 
 	if (signal != SIGCHLD) {
 		if (s->launch.pid)
 			kill(s->launch.pid, SIGTERM);
 		loop_stop(s->loop, 0);
-	} else if (s->launch.pid &&
-		   waitid(P_PID, (id_t)s->launch.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-		   info.si_pid) {
+	} else if (launch_has_ended(&s->launch)) {
 		loop_stop(s->loop, 0);
 	}
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/report_private.h"
 #include "cli/sched.h"
 
 enum { MAX_GROUPS = 4 << 20 };
@@ -61,28 +62,14 @@ int sched_view_check(const struct sched_view *view, char *reason, size_t size)
 	return -EINVAL;
 }
 
-/* Whether `text` is in a list such as a,b* (b* for all that begin with b). NULL takes all. */
-static bool list_has(const char *list, const char *text)
-{
-	for (const char *p = list; p && *p;) {
-		size_t len = strcspn(p, ",");
-
-		if (len && p[len - 1] == '*' ? strncmp(p, text, len - 1) == 0
-					     : strlen(text) == len && strncmp(p, text, len) == 0)
-			return true;
-		p += len + (p[len] == ',');
-	}
-	return list == NULL;
-}
-
 static bool is_wanted(const struct reader *r, const struct labels *l)
 {
 	char pid[24];
 
 	snprintf(pid, sizeof(pid), "%lld", (long long)l->key.pid);
-	return list_has(r->view->comm, profile_text(r->p, l->key.comm)) &&
-	       list_has(r->view->pid, pid) &&
-	       list_has(r->view->cgroup, profile_text(r->p, l->key.cgroup));
+	return report_matches(r->view->comm, profile_text(r->p, l->key.comm), false) &&
+	       report_matches(r->view->pid, pid, false) &&
+	       report_matches(r->view->cgroup, profile_text(r->p, l->key.cgroup), false);
 }
 
 static void read_labels(const struct profile *p, const struct profile_sample *s,
