@@ -16,8 +16,8 @@ CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 
 # First of all the Debian packages that the goals need; NO_SETUP=1 leaves that out.
 GOALS := $(or $(MAKECMDGOALS),all)
-GROUPS := build $(if $(filter test test-live ci,$(GOALS)),test live) \
-	$(if $(filter unit bpf_host fuzz lint golden oracle oracle_unwind,$(GOALS)),test) \
+GROUPS := build $(if $(filter test test-live soak unwind-table,$(GOALS)),test live) \
+	$(if $(filter unit bpf_host fuzz lint oracle oracle_unwind oracle-names,$(GOALS)),test) \
 	$(if $(filter test-stores,$(GOALS)),live stores) \
 	$(if $(filter test-vm,$(GOALS)),vm) $(if $(filter test-fresh,$(GOALS)),fresh) \
 	$(if $(filter bench bench-names bench-sched,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
@@ -283,6 +283,8 @@ make bench-names     time to names beside perf report and llvm-symbolizer (root)
 make bench-sched     cost of scheduler accounting at its worst case, beside others (root)
 make soak            the agent under a mixed load, SOAK_SECONDS=1800 (root)
 make unwind-table    whole stacks of real programs under load, P="git_gc go", UNWIND_SECONDS=60 (root)
+make oracle-names    names at random addresses beside readelf, objdump and Go's tools
+make oracle_unwind   unwind tables of all files in /usr beside libdw's
 make install         DESTDIR= PREFIX=/usr/local: program and man page
 make clean
 endef

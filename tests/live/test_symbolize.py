@@ -93,14 +93,14 @@ def another_build():
     equal(named, set(), "names from another build")
 
 
-@test("a program that was stripped since is named by its debug file")
+@test("a program that was stripped since is named by its debug file, of compressed sections (S-05)")
 def debug_file():
     out, path, debug = scratch.path("debug.pb.gz"), program("debug"), scratch.path("debugdir")
     r = record_unnamed(path, out)
     notes = subprocess.run(["readelf", "-n", path], stdout=subprocess.PIPE, text=True, check=True)
     build_id = notes.stdout.split("Build ID: ")[1].split()[0]
     os.makedirs(f"{debug}/.build-id/{build_id[:2]}")
-    subprocess.run(["objcopy", "--only-keep-debug", path,
+    subprocess.run(["objcopy", "--only-keep-debug", "--compress-debug-sections=zstd", path,
                     f"{debug}/.build-id/{build_id[:2]}/{build_id[2:]}.debug"], check=True)
     os.unlink(path)
     symbolize("--debug-dir", debug, out)
