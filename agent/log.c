@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's log; see log.h. Its state is the one mutable global of the program. */
+/* The agent's log; see log.h. Its state is the one global of the program that changes. */
 #include "agent/log.h"
 
 #include <errno.h>

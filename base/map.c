@@ -6,6 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
 
 enum { FIRST_CAP = 16 };
 
@@ -19,10 +23,20 @@ static uint64_t mix(uint64_t x)
 	return x;
 }
 
-uint64_t hash_bytes(const void *bytes, size_t len)
+/* Constant from the start of the program on. */
+static uint64_t seed;
+
+__attribute__((constructor)) static void draw_seed(void)
+{
+	/* Without entropy, at boot: what is different from run to run all the same. */
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = mix((uintptr_t)&seed ^ (uint64_t)getpid() << 32 ^ clock_monotonic());
+}
+
+static uint64_t hash_from(uint64_t start, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
-	uint64_t h = 0x9e3779b97f4a7c15ULL ^ len, word;
+	uint64_t h = start ^ 0x9e3779b97f4a7c15ULL ^ len, word;
 
 	for (; len >= 8; len -= 8, p += 8) {
 		memcpy(&word, p, 8);
@@ -32,6 +46,16 @@ uint64_t hash_bytes(const void *bytes, size_t len)
 	if (len)
 		memcpy(&word, p, len);
 	return mix(h ^ word);
+}
+
+uint64_t hash_bytes(const void *bytes, size_t len)
+{
+	return hash_from(0, bytes, len);
+}
+
+uint64_t hash_key(const void *bytes, size_t len)
+{
+	return hash_from(seed, bytes, len);
 }
 
 void map_init(struct map *m, size_t key_size, size_t val_size, size_t max_entries)
@@ -69,7 +93,7 @@ static void *val_at(const struct map *m, size_t i)
 /* The slot that holds `key`, or the free slot where it would go. Needs cap > 0. */
 static size_t slot_of(const struct map *m, const void *key)
 {
-	size_t i = hash_bytes(key, m->key_size) & (m->cap - 1);
+	size_t i = hash_key(key, m->key_size) & (m->cap - 1);
 
 	while (m->used[i] && memcmp(key_at(m, i), key, m->key_size) != 0)
 		i = (i + 1) & (m->cap - 1);
@@ -159,7 +183,7 @@ bool map_del(struct map *m, const void *key)
 	if (!m->used[hole])
 		return false;
 	for (i = (hole + 1) & mask; m->used[i]; i = (i + 1) & mask) {
-		size_t home = hash_bytes(key_at(m, i), m->key_size) & mask;
+		size_t home = hash_key(key_at(m, i), m->key_size) & mask;
 
 		/* An entry may fill the hole only if its home is not between hole and i. */
 		if (((i - home) & mask) < ((i - hole) & mask))

@@ -50,7 +50,13 @@ bool map_del(struct map *m, const void *key);
  */
 bool map_next(const struct map *m, size_t *cursor, void *ret_key_ptr, void *ret_value_ptr);
 
-/* A 64-bit hash of some bytes (not for hostile-collision resistance across restarts). */
+/* A 64-bit hash of some bytes, the same in each run: who chooses the bytes can make hashes equal. */
 uint64_t hash_bytes(const void *bytes, size_t len);
+
+/*
+ * The same under a seed that is drawn when the program starts, as all tables here use it: what foreign
+ * bytes are in keys, they fall anywhere. Not for what outlives the program.
+ */
+uint64_t hash_key(const void *bytes, size_t len);
 
 #endif

@@ -27,7 +27,7 @@ void strtab_fini(struct strtab *t)
 
 static size_t slot_of(const struct strtab *t, const char *text, size_t len)
 {
-	size_t i = hash_bytes(text, len) & (t->slot_cap - 1);
+	size_t i = hash_key(text, len) & (t->slot_cap - 1);
 
 	for (; t->slots[i]; i = (i + 1) & (t->slot_cap - 1)) {
 		const char *have = t->strings[t->slots[i] - 1];

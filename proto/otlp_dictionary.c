@@ -141,7 +141,7 @@ int64_t otlp_add_list(struct otlp_dictionary *d, struct otlp_lists *l, const voi
 	if (len == 0)
 		return 0;
 	/* On a collision the next hash is tried until the entry is equal or absent. */
-	hash = hash_bytes(bytes, len);
+	hash = hash_key(bytes, len);
 	while ((number = map_find(&l->table.index, &hash)) != NULL) {
 		if (list_is(l, *number, bytes, len))
 			return *number;

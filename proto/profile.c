@@ -285,13 +285,13 @@ static uint64_t location_hash(const struct profile_location *wanted)
 {
 	struct line_key key = { .function_id = wanted->mapping_id,
 				.line = (int64_t)wanted->address };
-	uint64_t hash = hash_bytes(&key, sizeof(key));
+	uint64_t hash = hash_key(&key, sizeof(key));
 
 	for (size_t i = 0; i < wanted->line_count; i++) {
 		key = (struct line_key){ .hash = hash,
 					 .function_id = wanted->lines[i].function_id,
 					 .line = wanted->lines[i].line };
-		hash = hash_bytes(&key, sizeof(key));
+		hash = hash_key(&key, sizeof(key));
 	}
 	return hash;
 }

@@ -60,7 +60,7 @@ static bool row_is_zero(const struct profile *p, const struct row *row)
 static uint64_t row_hash(const struct row *row)
 {
 	uint64_t hash = row->location_count ?
-				hash_bytes(row->locations,
+				hash_key(row->locations,
 					   row->location_count * sizeof(*row->locations)) :
 				0;
 
@@ -73,7 +73,7 @@ static uint64_t row_hash(const struct row *row)
 			.unit = row->labels[i].unit,
 		};
 
-		hash = hash_bytes(&key, sizeof(key));
+		hash = hash_key(&key, sizeof(key));
 	}
 	return hash;
 }
