@@ -2,6 +2,7 @@
 /* Health of what this process may do: capabilities, kernel symbols, limits, namespaces. */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include "base/parse.h"
 
 enum {
-	NUMBER_CAP_SYS_RESOURCE = 24,
 	MAX_CPUS = 8192,
 	LEAST_FILES = 28, /* measured: maps, programs, links, the loop; besides one for each CPU */
 	USUAL_FILES = 64, /* with targets' files, the store and the server */
@@ -19,24 +19,21 @@ enum {
 
 /* What is lost was measured: each was left out alone, with workloads that need it. */
 static const struct {
-	const char *name;
 	enum health_status without;
 	const char *lost;
 } capabilities[] = {
-	[PRIVILEGE_BPF] = { "CAP_BPF", HEALTH_FAIL, "all: BPF programs cannot be loaded" },
-	[PRIVILEGE_PERFMON] = { "CAP_PERFMON", HEALTH_FAIL,
+	[PRIVILEGE_BPF] = { HEALTH_FAIL, "all: BPF programs cannot be loaded" },
+	[PRIVILEGE_PERFMON] = { HEALTH_FAIL,
 				"all: programs that look into processes cannot be loaded, nor CPUs "
 				"sampled" },
-	[PRIVILEGE_SYS_PTRACE] = { "CAP_SYS_PTRACE", HEALTH_WARN,
+	[PRIVILEGE_SYS_PTRACE] = { HEALTH_WARN,
 				   "of processes of other users or with more capabilities: names "
 				   "from JIT maps, of deleted files, and all names in containers" },
-	[PRIVILEGE_DAC_READ_SEARCH] = { "CAP_DAC_READ_SEARCH", HEALTH_WARN,
-					"names from files and JIT maps that only their owner may "
-					"read" },
-	[PRIVILEGE_CHECKPOINT_RESTORE] = { "CAP_CHECKPOINT_RESTORE", HEALTH_WARN,
-					   "names from shared libraries that were deleted or "
-					   "replaced while in use" },
-	[PRIVILEGE_SYSLOG] = { "CAP_SYSLOG", HEALTH_WARN, "names of kernel functions" },
+	[PRIVILEGE_DAC_READ_SEARCH] = { HEALTH_WARN, "names from files and JIT maps that only their "
+						     "owner may read" },
+	[PRIVILEGE_CHECKPOINT_RESTORE] = { HEALTH_WARN, "names from shared libraries that were "
+							"deleted or replaced while in use" },
+	[PRIVILEGE_SYSLOG] = { HEALTH_WARN, "names of kernel functions" },
 };
 
 void health_capability(const struct health_world *w, struct health_finding *f, int argument)
@@ -58,7 +55,7 @@ void health_capability(const struct health_world *w, struct health_finding *f, i
 	buf_fini(&status);
 	snprintf(cure, sizeof(cure),
 		 "run as root, or add %s to the unit's or container's capabilities",
-		 capabilities[argument].name);
+		 privilege_name((enum privilege)argument));
 	health_bad(f, capabilities[argument].without, capabilities[argument].lost, cure, "missing");
 }
 
@@ -171,7 +168,7 @@ void health_memlock(const struct health_world *w, struct health_finding *f, int 
 
 	if (!health_kernel_is_before(w, 5, 11))
 		health_ok(f, "does not matter from 5.11 on");
-	else if (health_has_capability(w, NUMBER_CAP_SYS_RESOURCE))
+	else if (health_has_capability(w, CAP_SYS_RESOURCE))
 		health_ok(f, "sonde raises it by itself (CAP_SYS_RESOURCE)");
 	else if (read_limit(w, "Max locked memory", limit))
 		health_bad(f, HEALTH_NOTE, "not known", "mount /proc",

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 
-enum { MAX_PATH = 512, MAX_BYTES = 256 * 1024, NUMBER_CAP_SYS_ADMIN = 21 };
-
-static const int numbers[] = {
-#define X(id, number, name, purpose) [PRIVILEGE_##id] = number,
-	SONDE_CAPABILITIES(X)
-#undef X
-};
+enum { MAX_PATH = 512, MAX_BYTES = 256 * 1024 };
 
 void health_ok(struct health_finding *f, const char *format, ...)
 {
@@ -111,8 +106,8 @@ bool health_has_privilege(const struct health_world *w, enum privilege p)
 	bool stands_in =
 		p == PRIVILEGE_BPF || p == PRIVILEGE_PERFMON || p == PRIVILEGE_CHECKPOINT_RESTORE;
 
-	return health_has_capability(w, numbers[p]) ||
-	       (stands_in && health_has_capability(w, NUMBER_CAP_SYS_ADMIN));
+	return health_has_capability(w, privilege_number(p)) ||
+	       (stands_in && health_has_capability(w, CAP_SYS_ADMIN));
 }
 
 bool health_kernel_is_before(const struct health_world *w, int major, int minor)

@@ -4,17 +4,18 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LAST_NUMBER = 63, NUMBER_SYS_ADMIN = 21 };
+enum { LAST_NUMBER = 63 };
 
 static const struct {
 	int number;
-	const char *name, *purpose;
+	const char *name;
 } privileges[] = {
-#define X(id, number, name, purpose) [PRIVILEGE_##id] = { number, name, purpose },
+#define X(id) [PRIVILEGE_##id] = { CAP_##id, "CAP_" #id },
 	SONDE_CAPABILITIES(X)
 #undef X
 };
@@ -34,9 +35,9 @@ const char *privilege_name(enum privilege p)
 	return privileges[p].name;
 }
 
-const char *privilege_purpose(enum privilege p)
+int privilege_number(enum privilege p)
 {
-	return privileges[p].purpose;
+	return privileges[p].number;
 }
 
 static int cap_get(struct cap_sets *ret_sets)
@@ -65,16 +66,6 @@ static int cap_set(const struct cap_sets *sets)
 	return syscall(SYS_capset, &head, half) < 0 ? -errno : 0;
 }
 
-bool privilege_have(enum privilege p)
-{
-	uint64_t wanted = bit(privileges[p].number);
-	struct cap_sets sets;
-
-	if (p == PRIVILEGE_BPF || p == PRIVILEGE_PERFMON || p == PRIVILEGE_CHECKPOINT_RESTORE)
-		wanted |= bit(NUMBER_SYS_ADMIN);
-	return cap_get(&sets) == 0 && sets.effective & wanted;
-}
-
 /* What stays of the permitted capabilities. */
 static uint64_t kept_of(uint64_t permitted)
 {
@@ -84,7 +75,7 @@ static uint64_t kept_of(uint64_t permitted)
 		kept |= permitted & bit(privileges[i].number);
 	if (!(kept & bit(privileges[PRIVILEGE_BPF].number)) ||
 	    !(kept & bit(privileges[PRIVILEGE_PERFMON].number)))
-		kept |= permitted & bit(NUMBER_SYS_ADMIN);
+		kept |= permitted & bit(CAP_SYS_ADMIN);
 	return kept;
 }
 

@@ -6,31 +6,20 @@
 #ifndef AGENT_PRIVILEGES_H
 #define AGENT_PRIVILEGES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* Capabilities that sonde can use, and what each is for. id, number, name, needed for. */
+/* The capabilities that sonde uses, as <linux/capability.h> has them; for what: health_access.c. */
 #define SONDE_CAPABILITIES(X) \
-	X(BPF, 39, "CAP_BPF", "loading BPF programs and maps") \
-	X(PERFMON, 38, "CAP_PERFMON", "sampling all processes") \
-	X(SYS_PTRACE, 19, "CAP_SYS_PTRACE", "files and JIT maps of other users' processes") \
-	X(DAC_READ_SEARCH, 2, "CAP_DAC_READ_SEARCH", "files that only their owner may read") \
-	X(CHECKPOINT_RESTORE, 40, "CAP_CHECKPOINT_RESTORE", "deleted and replaced files, by map_files") \
-	X(SYSLOG, 34, "CAP_SYSLOG", "names of kernel functions")
+	X(BPF) X(PERFMON) X(SYS_PTRACE) X(DAC_READ_SEARCH) X(CHECKPOINT_RESTORE) X(SYSLOG)
 
 enum privilege {
-#define X(id, number, name, purpose) PRIVILEGE_##id,
+#define X(id) PRIVILEGE_##id,
 	SONDE_CAPABILITIES(X)
 #undef X
 	PRIVILEGE_COUNT
 };
 
+/* "CAP_BPF", and the number that the kernel has for it. */
 const char *privilege_name(enum privilege p);
-const char *privilege_purpose(enum privilege p);
-
-/* Whether the capability is effective now (CAP_SYS_ADMIN stands in for BPF and PERFMON). */
-bool privilege_have(enum privilege p);
+int privilege_number(enum privilege p);
 
 /*
  * Gives up, for good, all capabilities but those above (bounding, permitted, effective,

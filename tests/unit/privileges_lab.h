@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -47,14 +48,6 @@ static inline void in_child(void (*run)(void))
 	assert_int_equal(status, 0);
 }
 
-static inline void need_root(void)
-{
-	if (geteuid() != 0 || !privilege_have(PRIVILEGE_SYSLOG)) {
-		print_message("# skip: needs root\n");
-		skip();
-	}
-}
-
 static inline uint64_t caps_of(const char *kind)
 {
 	char text[8192], mark[32];
@@ -69,6 +62,14 @@ static inline uint64_t caps_of(const char *kind)
 	line = strstr(text, mark);
 	CHECK(line);
 	return strtoull(line + strlen(mark), NULL, 16);
+}
+
+static inline void need_root(void)
+{
+	if (geteuid() != 0 || !(caps_of("CapEff") >> CAP_SYSLOG & 1)) {
+		print_message("# skip: needs root\n");
+		skip();
+	}
 }
 
 #endif
