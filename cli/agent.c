@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command line and configuration of `sonde agent`. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,6 +134,7 @@ int agent_main(int argc, char **argv)
 	char reason[REASON_BYTES];
 	int rest, err = command_options("agent", argc, argv, &arguments, &rest);
 
+	signal(SIGPIPE, SIG_IGN); /* a log that nobody reads any more is no reason to end */
 	if (err)
 		return err == 1 ? 0 : 2;
 	if (arguments.example) {

@@ -51,7 +51,7 @@ class Agent:
         self._log = open(self.log_path, "w+b")
         self.began = time.time()
         self.process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL,
-                                        stdout=self._log, stderr=self._log, **popen)
+                                        **{"stdout": self._log, "stderr": self._log, **popen})
         self.pid = self.process.pid
 
     @property

@@ -262,6 +262,17 @@ def reload_texts():
         equal(agent.stop()[0], 0, f"exit status: {agent.log}")
 
 
+@test("whoever read the log has gone: the agent goes on")
+def log_reader_gone():
+    with Agent(next_dir(), stderr=subprocess.PIPE, text=True) as agent:
+        check(any(agentlab.READY.search(line) for line in agent.process.stderr), "not ready")
+        agent.process.stderr.close()
+        for i in (1, 2):
+            agent.process.send_signal(signal.SIGHUP)  # has a line in the log
+            agent.wait_metric("sonde_reloads_total", i)
+        equal(agent.stop()[0], 0, "exit status")
+
+
 @test("promtool check metrics is clean, and /healthz and unknown pages answer")
 def promtool():
     with Agent(next_dir()) as agent:
