@@ -12,6 +12,9 @@
 #include "base/clock.h"
 #include "proto/profile.h"
 
+/* How far it goes before others, needed most where the machine is overloaded; room for symbol tables. */
+enum { AGENT_NICE = -10, AGENT_SYMBOL_BYTES = 64 << 20 };
+
 /* Comment of a profile without names: in hex, where the kernel's code begins. */
 #define AGENT_KERNEL_TEXT "kernel text: "
 

@@ -18,8 +18,6 @@
 #include "agent/version.h"
 
 enum {
-	SELF_NICE = -10,
-	SYMBOL_BYTES = 64 << 20,
 	PROFILE_BYTES = 64 << 20,
 	MAX_FINDINGS = 64,
 	REASON_BYTES = 2048,
@@ -230,7 +228,7 @@ static int open_agent(struct daemon *d, char *reason, size_t size)
 		.symfs = d->options.symfs,
 		.no_demangle = d->options.no_demangle,
 		.no_symbols = d->options.no_symbols,
-		.symbol_bytes = SYMBOL_BYTES,
+		.symbol_bytes = AGENT_SYMBOL_BYTES,
 		.profile_bytes = PROFILE_BYTES,
 		.last_wait_ns = LAST_WAIT,
 	};
@@ -357,7 +355,7 @@ int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn,
 	d->reload_context = context;
 	d->heartbeat = clock_monotonic();
 	use_options(d);
-	setpriority(PRIO_PROCESS, 0, SELF_NICE); /* needed most where the machine is overloaded */
+	setpriority(PRIO_PROCESS, 0, AGENT_NICE); /* needed most where the machine is overloaded */
 	umask(0077); /* profiles tell about all users' processes */
 	if (!err)
 		err = prepare(d, reason, sizeof(reason));

@@ -13,8 +13,6 @@
 #include "cli/output.h"
 
 enum {
-	SELF_NICE = -10,
-	SYMBOL_BYTES = 64 << 20,
 	UNWIND_BYTES = 12 << 20,
 	PROFILE_BYTES = 512 << 20,
 	REASON_BYTES = 2048,
@@ -222,7 +220,7 @@ static int record(struct record_options *o)
 		.symfs = o->symfs,
 		.no_demangle = o->no_demangle,
 		.no_symbols = o->no_symbols,
-		.symbol_bytes = SYMBOL_BYTES,
+		.symbol_bytes = AGENT_SYMBOL_BYTES,
 		.profile_bytes = PROFILE_BYTES,
 		.last_wait_ns = LAST_WAIT,
 	};
@@ -250,7 +248,7 @@ static int record(struct record_options *o)
 			snprintf(reason, sizeof(reason), "%s: %s", o->command[0], strerror(-err));
 	}
 	/* On an overloaded machine a profiler is needed most; without privilege it stays as it is. */
-	setpriority(PRIO_PROCESS, 0, SELF_NICE);
+	setpriority(PRIO_PROCESS, 0, AGENT_NICE);
 	if (!err)
 		err = run(agent, o, &target, &launch, &output, reason, sizeof(reason));
 	agent_close(agent);

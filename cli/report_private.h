@@ -171,9 +171,6 @@ int report_trees_build(struct report *r, size_t row_count);
 void report_trees_print(const struct report *r, size_t row, struct buf *out);
 void report_trees_free(struct report_trees *trees);
 
-/* The line without blanks at its end. */
-void report_end_line(struct buf *out);
-
 static inline const char *report_text(const struct report *r, uint32_t text)
 {
 	return strtab_get(&r->texts, text);

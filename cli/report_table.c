@@ -69,7 +69,8 @@ void report_put_value(struct buf *out, int64_t value, const char *unit)
 		buf_printf(out, " %s", unit);
 }
 
-void report_end_line(struct buf *out)
+/* The line without blanks at its end. */
+static void end_line(struct buf *out)
 {
 	while (!buf_error(out) && out->len && out->data[out->len - 1] == ' ')
 		out->len--;
@@ -175,7 +176,7 @@ static void print_heading(struct table *t, struct buf *out)
 		buf_put_str(out, i ? "  " : "# ");
 		put_cell(out, t->columns[i].heading, &t->columns[i]);
 	}
-	report_end_line(out);
+	end_line(out);
 	for (size_t i = 0; i < t->column_count; i++) {
 		buf_put_str(out, i ? "  " : "# ");
 		for (size_t dot = 0; dot < t->columns[i].width; dot++)
@@ -190,7 +191,7 @@ static void print_row(struct table *t, size_t row, struct buf *out)
 		buf_put_str(out, "  ");
 		put_cell(out, cell_text(t, &t->r->rows[row], &t->columns[i]), &t->columns[i]);
 	}
-	report_end_line(out);
+	end_line(out);
 	report_trees_print(t->r, row, out);
 }
 

@@ -13,7 +13,7 @@
 #include "cli/record.h"
 #include "cli/sched.h"
 
-enum { REASON_BYTES = 1024, SELF_NICE = -10, MAX_ROWS = 65536, TABLE_BYTES = 64 << 20,
+enum { REASON_BYTES = 1024, MAX_ROWS = 65536, TABLE_BYTES = 64 << 20,
        PROFILE_BYTES = 512 << 20 };
 
 struct session {
@@ -190,7 +190,7 @@ int sched_record(const struct sched_options *options)
 	int status = 0, err = open_all(&s, reason, sizeof(reason));
 
 	/* Ends of threads wait in the ring for this process. */
-	setpriority(PRIO_PROCESS, 0, SELF_NICE);
+	setpriority(PRIO_PROCESS, 0, AGENT_NICE);
 	if (!err)
 		err = run(&s, reason, sizeof(reason));
 	loop_free(s.loop);

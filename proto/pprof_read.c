@@ -65,7 +65,7 @@ int pprof_add_failed(struct pprof_reader *r)
 	return -ENOMEM;
 }
 
-int id_table_init(struct id_table *table, const char *what, size_t count, size_t max_bytes)
+static int id_table_init(struct id_table *table, const char *what, size_t count, size_t max_bytes)
 {
 	table->what = what;
 	table->dense_len = count + 1;
@@ -74,7 +74,7 @@ int id_table_init(struct id_table *table, const char *what, size_t count, size_t
 	return table->dense ? 0 : -ENOMEM;
 }
 
-void id_table_fini(struct id_table *table)
+static void id_table_fini(struct id_table *table)
 {
 	free(table->dense);
 	if (table->sparse.key_size)

@@ -45,9 +45,6 @@ int pprof_refuse(struct pprof_reader *r, const char *format, ...)
 /* The error of adding to the profile or of scratch memory, with its reason. */
 int pprof_add_failed(struct pprof_reader *r);
 
-int id_table_init(struct id_table *table, const char *what, size_t count, size_t max_bytes);
-void id_table_fini(struct id_table *table);
-
 /* Parse one top-level field each: 0, or -errno with the reason noted. */
 int pprof_parse_string(struct pprof_reader *r, struct wire_field *field);
 int pprof_parse_scalar(struct pprof_reader *r, struct wire_field *field);

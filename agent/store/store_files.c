@@ -16,7 +16,8 @@
 static const int64_t DAY_S = 24 * 60 * 60;
 static const int64_t LAST_S = INT64_MAX / (int64_t)NSEC_PER_SEC; /* in the year 2262 */
 
-bool store_type_valid(const char *type)
+/* A type is a short word of a-z, 0-9, - and _. */
+static bool type_is_valid(const char *type)
 {
 	size_t len = strspn(type, "abcdefghijklmnopqrstuvwxyz0123456789_-");
 
@@ -25,7 +26,7 @@ bool store_type_valid(const char *type)
 
 int store_name_init(struct store_name *name, int64_t start_ns, const char *type)
 {
-	if (start_ns < 0 || !store_type_valid(type))
+	if (start_ns < 0 || !type_is_valid(type))
 		return -EINVAL;
 	*name = (struct store_name){ .start_s = start_ns / (int64_t)NSEC_PER_SEC };
 	snprintf(name->type, sizeof(name->type), "%s", type);

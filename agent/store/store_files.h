@@ -32,9 +32,6 @@ struct store_name {
 
 _Static_assert(sizeof(struct store_name) == 48, "no padding");
 
-/* A type is a short word of a-z, 0-9, - and _. */
-bool store_type_valid(const char *type);
-
 /* 0 or -EINVAL: a bad type, or a time before 1970. */
 int store_name_init(struct store_name *name, int64_t start_ns, const char *type);
 void store_name_format(const struct store_name *name, char ret_day[STORE_DAY_MAX],
