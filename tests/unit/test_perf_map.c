@@ -139,8 +139,10 @@ static void owner_must_fit(void **state)
 {
 	struct sym_perfmap *map = NULL;
 
-	if (getuid() != 0)
+	if (getuid() != 0) {
+		print_message("# skip: needs root\n");
 		skip();
+	}
 	make_process();
 	write_map("1000 10 a\n");
 	assert_int_equal(chown("proc/77/root/tmp/perf-5.map", 1234, 1234), 0);
@@ -246,8 +248,10 @@ static void inside_namespaces(void **state)
 	pid_t pid;
 	char byte;
 
-	if (getuid() != 0)
+	if (getuid() != 0) {
+		print_message("# skip: needs root\n");
 		skip();
+	}
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	assert_true(pid >= 0);

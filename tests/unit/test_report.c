@@ -247,9 +247,9 @@ static void large_files_are_quick(void **state)
 	make_path(path);
 	write_profile(p, COMPRESS_NONE, path);
 	profile_free(p);
-	start = clock_monotonic();
+	start = clock_read(CLOCK_PROCESS_CPUTIME_ID);
 	assert_int_equal(run((struct report_options){ .children = true }, path, &out, &err), 0);
-	assert_true(clock_monotonic() - start < 60 * NSEC_PER_SEC);
+	assert_true(clock_read(CLOCK_PROCESS_CPUTIME_ID) - start < 60 * NSEC_PER_SEC);
 	assert_non_null(strstr(out, "function_1999"));
 	free(out);
 	free(err);

@@ -214,7 +214,7 @@ static void test_real(void **state)
 
 	setenv("PATH", "/usr/local/go/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	if (system("command -v go >/dev/null") != 0) {
-		print_message("no Go here (golang-go): its programs are not tried\n");
+		print_message("# skip: no Go here (golang-go): its programs are not tried\n");
 		skip();
 	}
 	lab_text("main.go", "package main\nfunc main() { println(1) }\n");

@@ -22,9 +22,9 @@ static void test_many_functions(void **state)
 
 		put_fde(&im.frames, cie, CODE + at * 32, 32, program, sizeof(program));
 	}
-	begin = clock_monotonic();
+	begin = clock_read(CLOCK_PROCESS_CPUTIME_ID);
 	t = image_table(&im);
-	assert_true(clock_monotonic() - begin < 5 * NSEC_PER_SEC);
+	assert_true(clock_read(CLOCK_PROCESS_CPUTIME_ID) - begin < 5 * NSEC_PER_SEC);
 	assert_int_equal(t->fdes, COUNT);
 	assert_int_equal(t->row_count, 2 * COUNT + 1);
 	assert_int_equal(t->rule_count, 16);
