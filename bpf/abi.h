@@ -227,6 +227,11 @@ enum sonde_cfa {
 	SONDE_CFA_PLT,         /* sp + off + ((pc & 15) >= add ? 8 : 0) */
 	SONDE_CFA_SIGNAL,      /* registers in the ucontext at sp + off */
 	SONDE_CFA_FP_SWITCH,   /* fp + off, on another stack */
+	/*
+	 * The goroutine that Go's runtime has a record of: g at the thread's base + off, m in g at the low, the
+	 * goroutine in m at the high half of add, its sp, pc and so on at fp_off, fp `reg` bytes behind.
+	 */
+	SONDE_CFA_GO_STACK,
 };
 
 enum sonde_fp {

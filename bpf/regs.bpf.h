@@ -41,6 +41,14 @@ static __always_inline void regs_load(struct walk_state *s, const struct arch_re
 	s->gprs[15] = regs->r15;
 }
 
+/* Where the thread's local storage begins, as the kernel knows it: what arch_prctl and clone have set. */
+static __always_inline __u64 thread_base(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, thread.fsbase);
+}
+
 #elif defined(__TARGET_ARCH_arm64)
 
 #define PSR_MODE_MASK 0xf /* EL0 is 0 */
@@ -56,6 +64,11 @@ static __always_inline void regs_load(struct walk_state *s, const struct arch_re
 	s->pc = regs->pc;
 	s->sp = regs->sp;
 	s->fp = regs->regs[29];
+}
+
+static __always_inline __u64 thread_base(void)
+{
+	return 0; /* no rule asks */
 }
 
 #else

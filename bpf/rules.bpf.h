@@ -9,6 +9,7 @@
 #ifndef BPF_RULES_BPF_H
 #define BPF_RULES_BPF_H
 
+#include "bpf/regs.bpf.h"
 #include "bpf/state.bpf.h"
 
 /* ucontext of a signal frame: offsets of saved registers (asm/sigcontext.h). */
@@ -173,6 +174,40 @@ static __always_inline enum step_result rule_signal(struct walk_state *s)
 }
 
 /*
+ * From Go's morestack, on the thread's stack, to the function that needed more: where the runtime noted
+ * that it was, in its prologue, while its stack is being replaced. Frame pointers may lead to the old
+ * stack or to the new one meanwhile. A thread without a goroutine has ended its turn.
+ */
+__noinline int rule_go_stack(__u32 context)
+{
+	struct walk_state *s = walk_state(context);
+	__u64 *words, g, m, goroutine;
+
+	if (!s)
+		return STEP_RULE;
+	words = s->node; /* scratch by now: sp, pc, g, ..., fp */
+	if (!read_word(thread_base() + (__s64)s->rule.off, &g) ||
+	    !read_word(g + (s->rule.add & 0xffff), &m) ||
+	    !read_word(m + ((__u32)s->rule.add >> 16), &goroutine))
+		return STEP_READ;
+	if (!goroutine)
+		return STEP_END;
+	if (bpf_probe_read_user(words, 8 * sizeof(__u64), (void *)(goroutine + (__s64)s->rule.fp_off)))
+		return STEP_READ;
+	/* It runs itself: then its record is an old one. Or that is no record. */
+	if (goroutine == g || words[2] != goroutine || !words[0] || !words[1])
+		return STEP_RULE;
+	s->sp = words[0];
+	s->pc = words[1] - 1;
+	s->fp = words[s->rule.reg / 8 & 7];
+	s->entered = s->stack.count + 1;
+	s->fp_known = 1;
+	s->regs_known = s->fp_chained = 0;
+	s->bx_slot = BX_UNKNOWN;
+	return STEP_CALLER;
+}
+
+/*
  * A register by which the frame finds its CFA. Behind the first frame only rbx can be told, which
  * ld.so's resolver needs: not its value is kept, which would cost a read for each frame, but
  * where it was saved last.
@@ -230,12 +265,19 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 	enum step_result result;
 	__u64 cfa, pc, fp = s->fp;
 
-	if (s->rule.cfa == SONDE_CFA_NONE)
-		return STEP_POINTER;
+	if (s->rule.cfa == SONDE_CFA_NONE) {
+		if (s->entered != s->stack.count)
+			return STEP_POINTER;
+		s->rule.cfa = SONDE_CFA_SP; /* only stripped programs do not say so themselves */
+		s->rule.off = 8;
+		s->rule.fp = SONDE_FP_SAME;
+	}
 	if (s->rule.cfa == SONDE_CFA_END)
 		return STEP_END;
 	if (s->rule.cfa == SONDE_CFA_SIGNAL)
 		return rule_signal(s);
+	if (s->rule.cfa == SONDE_CFA_GO_STACK)
+		return rule_go_stack(s->context);
 	result = rule_cfa(s, &cfa);
 	if (result != STEP_CALLER)
 		return result;

@@ -63,6 +63,7 @@ struct walk_state {
 	__u64 fp_known;
 	__u64 bx_slot; /* where this frame's rbx is saved; 0: in gprs[], BX_UNKNOWN */
 	__u64 fp_chained; /* fp was read from a chain of frame pointers: 0 ends the chain */
+	__u32 entered; /* the frame of this number (from 1) has no frame of its own yet; see rule_go_stack */
 	__u64 gprs[DWARF_REGISTERS];
 	struct sonde_rule rule; /* of the frame at hand */
 	struct sonde_page_key page_key; /* of the page looked up last, */

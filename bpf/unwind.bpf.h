@@ -137,7 +137,7 @@ static __always_inline enum step_result pointer_apply(struct walk_state *s)
 		return STEP_REGISTER;
 	if (s->fp == 0)
 		return pointer_zero(s);
-	if (s->fp < s->sp || (s->fp & 7))
+	if ((s->fp < s->sp && !s->entered) || (s->fp & 7))
 		return STEP_POINTER; /* does not lead up the stack */
 	if (!stack_word(s, s->fp, &fp) || !stack_word(s, s->fp + sizeof(__u64), &pc))
 		return STEP_READ;
@@ -219,6 +219,7 @@ static __always_inline void unwind(struct walk_state *s, __u32 context)
 	s->regs_known = s->fp_known = 1;
 	s->bx_slot = 0;
 	s->fp_chained = 0;
+	s->entered = 0;
 	s->page_key.file = 0;
 	s->by_table = s->by_pointer = 0;
 	s->stack.count = 0;

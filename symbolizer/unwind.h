@@ -36,6 +36,12 @@ enum unwind_cfa {
 	UNWIND_PLT,         /* CFA = rsp + cfa_off + ((rip & 15) >= cfa_add ? 8 : 0) */
 	UNWIND_SIGNAL,      /* signal frame: all registers are in the ucontext at rsp + cfa_off */
 	UNWIND_FP_SWITCH,   /* CFA = rbp + cfa_off, on another stack, which may lie below rsp */
+	/*
+	 * Go's records of the goroutine: g at fs + cfa_off; m in it at the low, curg in that at the high
+	 * half of cfa_add; in curg at fp_off sp and pc of a function that has no frame yet, and rbp
+	 * cfa_reg bytes behind.
+	 */
+	UNWIND_GO_STACK,
 };
 
 /* Where the caller's rbp is. */
@@ -57,7 +63,7 @@ enum unwind_bx {
 
 /*
  * One rule, without padding: usable as a map key. The return address is at CFA - 8 in all rules
- * but NONE, UNSUPPORTED, END and SIGNAL; a function that keeps it elsewhere is UNSUPPORTED.
+ * but NONE, UNSUPPORTED, END, SIGNAL and GO_STACK; a function that keeps it elsewhere is UNSUPPORTED.
  */
 struct unwind_rule {
 	uint8_t cfa; /* enum unwind_cfa */

@@ -5,8 +5,9 @@
  * systemstack and its like set up a frame, then load rsp with the thread's stack, while rbp goes
  * on to lead to the goroutine's: the chain of frame pointers is whole, it only leads to another
  * stack. morestack and mcall leave the goroutine for good: what called mcall has ended its turn, so
- * that a stack begins there; what called morestack goes on afterwards, but only the runtime's own
- * records tell where it was. gogo is on its way into a goroutine.
+ * that a stack begins there; what called morestack goes on afterwards, and the runtime's own records
+ * tell where it was. Where the thread is given another goroutine meanwhile (in execute, which
+ * does not return) they tell of that one: a stack begins there, too. gogo is on its way into a goroutine.
  */
 #include "symbolizer/unwind_go.h"
 
@@ -120,6 +121,24 @@ static void add_lost(struct unwind_go *go, const struct function *f)
 	add_range(go, f, stack_is_left(f), rule, true);
 }
 
+/* Until all is known by which its rule leads on. */
+static void add_morestack(struct unwind_go *go, const struct function *f)
+{
+	size_t count = go->count;
+
+	add_lost(go, f);
+	if (go->count == count || !stack_is_left(f))
+		return;
+	unwind_go_stack_morestack(&go->stack, f->code, f->len);
+	go->morestack = go->count;
+}
+
+static void add_systemstack(struct unwind_go *go, const struct function *f)
+{
+	unwind_go_stack_systemstack(&go->stack, f->code, f->len);
+	add_switch(go, f);
+}
+
 static void add_left(struct unwind_go *go, const struct function *f)
 {
 	static const struct unwind_rule rule = { .cfa = UNWIND_END };
@@ -136,20 +155,27 @@ static void add_root(struct unwind_go *go, const struct function *f)
 	add_range(go, f, 0, rule, true);
 }
 
+static void add_execute(struct unwind_go *go, const struct function *f)
+{
+	go->stack.has_execute = true;
+	add_root(go, f);
+}
+
 static const struct {
 	const char *name; /* with the NUL of the name before it */
 	void (*add)(struct unwind_go *go, const struct function *f);
 } functions[] = {
-	{ "\0runtime.systemstack", add_switch },
+	{ "\0runtime.systemstack", add_systemstack },
 	{ "\0runtime.asmcgocall", add_switch },
 	{ "\0runtime.nanotime1", add_switch },
 	{ "\0runtime.walltime", add_switch },
 	{ "\0runtime.walltime1", add_switch },
 	{ "\0runtime.vgetrandom1", add_switch },
 	{ "\0time.now", add_switch },
-	{ "\0runtime.morestack", add_lost },
+	{ "\0runtime.morestack", add_morestack },
 	{ "\0gogo", add_lost },
 	{ "\0runtime.mcall", add_left },
+	{ "\0runtime.execute", add_execute },
 	{ "\0runtime.goexit", add_root },
 	{ "\0runtime.mstart", add_root },
 	{ "\0runtime.rt0_go", add_root },
@@ -291,6 +317,8 @@ int unwind_go_find(const struct elf_file *elf, struct unwind_go *ret_go)
 	/* Two segments may show functions in ascending order at descending offsets. */
 	for (size_t i = 1; i < go.count && !err; i++)
 		err = go.ranges[i].from < go.ranges[i - 1].to ? -EBADMSG : 0;
+	if (go.morestack)
+		unwind_go_stack_rule(&go.stack, &go.ranges[go.morestack - 1].rule);
 	*ret_go = err ? (struct unwind_go){ 0 } : go;
 	return 0;
 }

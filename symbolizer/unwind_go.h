@@ -8,6 +8,7 @@
 #define SYMBOLIZER_UNWIND_GO_H
 
 #include "symbolizer/elf_file.h"
+#include "symbolizer/unwind_go_stack.h"
 #include "symbolizer/unwind_rows.h"
 
 enum { UNWIND_GO_RANGES = 32 };
@@ -22,6 +23,8 @@ struct unwind_go_range {
 struct unwind_go {
 	struct unwind_go_range ranges[UNWIND_GO_RANGES]; /* by offset, apart from one another */
 	size_t count;
+	struct unwind_go_stack stack;
+	size_t morestack; /* its range counted from 1, if there is one */
 	/* What was put last, to be written when its end is known. */
 	struct unwind_rule rule;
 	uint64_t from;

@@ -283,6 +283,11 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+/* On x86. */
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -302,6 +307,7 @@ struct task_struct {
 	char comm[16];
 	struct css_set *cgroups;
 	u64 self_exec_id;
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop

@@ -15,6 +15,8 @@ NAMES = {
     "_start", "__clone3", "clone3", "__clone", "clone", "_dl_start_user",
     "runtime.goexit.abi0", "runtime.goexit", "runtime.mstart", "runtime.mstart.abi0", "runtime.mcall",
     "runtime.rt0_go", "runtime.rt0_go.abi0", "_rt0_amd64_linux", "runtime.sigreturn__sigaction.abi0",
+    # What a thread does that has put its goroutine aside, or is about to take another.
+    "runtime.morestack", "runtime.morestack.abi0", "runtime.execute",
 }
 ENTRY_BYTES = 64
 

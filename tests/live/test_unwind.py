@@ -67,37 +67,6 @@ def rooted(stack):
     return stack[-1] in ROOTS
 
 
-def deep_is_whole(stack):
-    """Every function in order, from where it was sampled up to main and _start."""
-    if "main" not in stack or stack[-1] != "_start":
-        return False
-    main = stack.index("main")
-    deep = [f for f in stack[:main] if f.startswith("deep_")]
-    if not deep:
-        return True  # sampled in main itself, or in the clock that it reads
-    low = int(deep[0][5:])
-    return stack[:main] == tuple(f"deep_{i:02}" for i in range(low, 31))
-
-
-def deep(variant):
-    r = record(variant, lab.wl(variant), seconds=lab.seconds(10, 60))
-    stacks = Stacks(r)
-    stacks.check(f"{variant}: in order up to main and _start", deep_is_whole, 0.999)
-    frames = sum(len(s) * n for s, n in stacks.stacks.items()) / stacks.total
-    note(f"{variant}: {frames:.1f} frames, "
-         f"{r.fact('frames_by_table')} by table, {r.fact('frames_by_pointer')} by pointer")
-
-
-@test("30 functions without frame pointers, small frames: 99.9 % in order up to _start")
-def deep_small():
-    deep("deep_small")
-
-
-@test("30 functions without frame pointers, 512-byte frames: 99.9 % in order up to _start")
-def deep_large():
-    deep("deep_large")
-
-
 def shape(name, program="shapes"):
     return Stacks(record(f"{program}_{name}", lab.wl(program), name))
 
@@ -239,7 +208,9 @@ def broken():
 
 
 # Where Go's stacks begin: goroutines, and the scheduler on a thread's own stack.
-GO_ROOTS = ("runtime.goexit", "runtime.mcall", "runtime.mstart", "runtime.rt0_go", "_rt0_amd64_linux")
+# What runs on behalf of a thread that has put its goroutine aside begins in morestack or execute.
+GO_ROOTS = ("runtime.goexit", "runtime.mcall", "runtime.mstart", "runtime.rt0_go", "_rt0_amd64_linux",
+            "runtime.morestack", "runtime.execute")
 
 GO_SOURCE = """
 package main
@@ -254,11 +225,26 @@ func main() { end := time.Now().Add(SECONDS * time.Second)
 """
 
 
-def go_record(name, *flags):
+# Each new goroutine outgrows its stack again and again.
+GO_GROW = """
+package main
+import "time"
+//go:noinline
+func growA(n int) int { var pad [200]byte; pad[n&127] = 1; if n == 0 { return int(pad[0]) }
+ return growB(n-1) + int(pad[n&127]) }
+//go:noinline
+func growB(n int) int { var pad [300]byte; pad[n&127] = 1; if n == 0 { return int(pad[0]) }
+ return growA(n-1) + int(pad[n&127]) }
+func main() { end := time.Now().Add(SECONDS * time.Second); done := make(chan int)
+ for time.Now().Before(end) { go func() { done <- growA(100) }(); <-done } }
+"""
+
+
+def go_record(name, text, *flags):
     go = lab.need("go")
     source, program = scratch.path(name + ".go"), scratch.path(name)
     with open(source, "w", encoding="ascii") as f:
-        f.write(GO_SOURCE.replace("SECONDS", str(int(lab.seconds(4, 30)))))
+        f.write(text.replace("SECONDS", str(int(lab.seconds(4, 30)))))
     built = subprocess.run([go, "build", *flags, "-o", program, source], capture_output=True, text=True,
                            check=False, env={**os.environ, "GO111MODULE": "off",
                                              "GOFLAGS": "", "GOTOOLCHAIN": "local"})
@@ -269,18 +255,16 @@ def go_record(name, *flags):
 
 
 def go_clock(name, *flags):
-    s = go_record(name, *flags)
+    s = go_record(name, GO_SOURCE, *flags)
     s.check("Go: main.main above clockLoop", lambda s: "main.main" in s, SHARE,
             among="main.clockLoop")
     clock = {x: n for x, n in s.stacks.items() if x[0].startswith(("__vdso", "[[vdso]")) or
              "time.now" in x or "runtime.nanotime1" in x}
     for what, stacks, share in (("in the clock", clock, 0.99), ("in all", s.stacks, 0.98)):
-        # A stack that grows is the one switch that is not followed: it must be marked.
-        bad = [(x, n) for x, n in stacks.items() if x[-1] not in GO_ROOTS and
-               x[-2:] != ("runtime.morestack", "[truncated: unwind rule]")]
+        bad = [(x, n) for x, n in stacks.items() if x[-1] not in GO_ROOTS]
         total = sum(stacks.values())
         whole = total - sum(n for _, n in bad)
-        note(f"Go: {whole} of {total} {what} end in a root, or are marked in morestack")
+        note(f"Go: {whole} of {total} {what} end in a root")
         for x, n in bad[:8]:
             note(f"  {n} end elsewhere: {' < '.join(x)}")
         check(total > 100, f"too few samples {what}")
@@ -295,6 +279,35 @@ def go_ordinary():
 @test("U-09: the same in a stripped program")
 def go_stripped():
     go_clock("clock_bare", "-ldflags=-s -w")
+
+
+def grow_fits(stack):
+    """Behind morestack growA and growB take turns, without one missing, down to the goroutine's start."""
+    rest = stack[stack.index("runtime.morestack") + 1:]
+    turns = [f for f in rest if f.startswith("main.grow")]
+    return (rest[-2:] == ("main.main.func1", "runtime.goexit") and rest[:-2] == tuple(turns) and
+            turns[-1:] == ["main.growA"] and all(a != b for a, b in zip(turns, turns[1:])))
+
+
+def go_grow(name, *flags):
+    s = go_record(name, GO_GROW, *flags)
+    growing = {x: n for x, n in s.having("runtime.newstack") if "runtime.copystack" in x}
+    total = sum(growing.values())
+    whole = sum(n for x, n in growing.items() if "runtime.morestack" in x and grow_fits(x))
+    marked = sum(n for x, n in growing.items() if x[-1].startswith("[truncated"))
+    note(f"{name}: {whole} of {total} stacks in copystack lead to the goroutine's start, {marked} are marked")
+    for x, n in growing.items():
+        if x[-1] in GO_ROOTS and not grow_fits(x):
+            note(f"  {n} wrong: {' < '.join(x)}")
+    check(total > 50, "too few samples in copystack")
+    check(whole + marked == total, "stacks that are wrong")
+    check(whole >= 0.98 * total, "stacks that are marked")
+
+
+@test("U-09: while a goroutine's stack is being replaced: whole, nothing missing; also stripped")
+def go_growing():
+    go_grow("grow")
+    go_grow("grow_bare", "-ldflags=-s -w")
 
 
 @test("U-10: a vfork child resolves by the shared mappings; after exec the new program's")

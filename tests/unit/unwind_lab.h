@@ -25,6 +25,11 @@ static inline const char *rule_text(const struct unwind_rule *r)
 		snprintf(text, sizeof(text), "signal %d", r->cfa_off);
 		return text;
 	}
+	if (r->cfa == UNWIND_GO_STACK) {
+		snprintf(text, sizeof(text), "go fs%+d m+%d curg+%d sched+%d bp+%d", r->cfa_off,
+			 r->cfa_add & 0xffff, r->cfa_add >> 16, r->fp_off, r->cfa_reg);
+		return text;
+	}
 	if (r->fp == UNWIND_FP_SAME || r->fp == UNWIND_FP_UNDEFINED)
 		snprintf(fp, sizeof(fp), "%s", r->fp == UNWIND_FP_SAME ? "same" : "lost");
 	else
