@@ -20,7 +20,7 @@ GROUPS := build $(if $(filter test test-live soak unwind-table,$(GOALS)),test li
 	$(if $(filter unit bpf_host fuzz lint oracle oracle_unwind oracle-names,$(GOALS)),test) \
 	$(if $(filter test-stores,$(GOALS)),live stores) \
 	$(if $(filter test-vm,$(GOALS)),vm) $(if $(filter test-fresh,$(GOALS)),fresh) \
-	$(if $(filter bench bench-names bench-sched,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
+	$(if $(filter bench bench-names bench-depth bench-sched,$(GOALS)),bench) $(if $(filter test-image,$(GOALS)),test live image)
 ifneq ($(if $(NO_SETUP),,$(filter-out help clean format,$(GOALS))),)
 ifneq ($(shell CLANG='$(CLANG)' tools/setup $(GROUPS) >&2 || echo failed),)
 $(error packages are missing)
@@ -221,7 +221,7 @@ test-stores: all workloads
 	$(Q)tests/run stores
 volume: $(BUILD)/stores/volume
 	$(Q)$<
-test-vm: static $(BUILD)/workloads/split-static $(BUILD)/vm/in_kernel $(BUILD)/vm/limited \
+test-vm: static $(addprefix $(BUILD)/workloads/,split-static deep_small-static deep_large-static) $(BUILD)/vm/in_kernel $(BUILD)/vm/limited \
 	$(BUILD)/tools/bpf_insns-static \
 	$(BUILD)/tools/bpf_insns
 	$(Q)tests/run vm
@@ -239,6 +239,8 @@ $(BUILD)/tools/lookups: tests/bench/lookups.c $(BUILD)/rel/symbolizer.a $(BUILD)
 	$(call say,CC,$<)$(CC) $(CFLAGS_BASE) $(CFLAGS_rel) -o $@ $^ $(LIBS)
 bench-names: all workloads $(BUILD)/tools/lookups
 	$(Q)python3 -B tests/bench/names.py
+bench-depth: all workloads
+	$(Q)python3 -B tests/bench/depth.py
 bench-sched: all
 	$(Q)python3 -B tests/bench/sched.py
 soak: all workloads
@@ -280,6 +282,7 @@ make test-image      the container image and the manifest, by runc and helm (roo
 make lint            layering, sizes, licences; each header by itself
 make bench           cost beside other profilers (root)
 make bench-names     time to names beside perf report and llvm-symbolizer (root)
+make bench-depth     cost of a sample at 10, 30 and 100 frames (root)
 make bench-sched     cost of scheduler accounting at its worst case, beside others (root)
 make soak            the agent under a mixed load, SOAK_SECONDS=1800 (root)
 make unwind-table    whole stacks of real programs under load, P="git_gc go", UNWIND_SECONDS=60 (root)
@@ -297,4 +300,4 @@ clean:
 FORCE:
 -include $(shell find $(BUILD) \( -path $(BUILD)/fresh -o -path $(BUILD)/image -o -path $(BUILD)/vm/root \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 .PHONY: all static san bpf bpf-arm64 unit bpf_host fuzz workloads lint test test-live test-stores volume test-vm test-vm-soak \
-	test-fresh test-image bench bench-names bench-sched soak unwind-table run install format help clean FORCE
+	test-fresh test-image bench bench-names bench-depth bench-sched soak unwind-table run install format help clean FORCE

@@ -20,6 +20,7 @@ import tools
 SECONDS = int(os.environ.get("BENCH_SECONDS", "60"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 HZ = os.environ.get("BENCH_HZ", "99")
+MIX = os.environ.get("BENCH_MIX", "")
 BUILD = os.environ.get("BUILD", "build")
 WORKLOADS = os.environ.get("WORKLOADS", os.path.join(BUILD, "workloads"))
 COLUMNS = [  # key, head, format
@@ -140,7 +141,7 @@ def bpf_cost(tool, scratch):
 
 
 def start_mix(scratch):
-    mix = subprocess.Popen(["tests/bench/mix.sh", scratch, WORKLOADS], stdout=subprocess.PIPE,
+    mix = subprocess.Popen(["tests/bench/mix.sh", scratch, WORKLOADS, MIX], stdout=subprocess.PIPE,
                            text=True, start_new_session=True)
     if mix.stdout.readline().strip() != "ready":
         sys.exit("bench: the mix of programs did not start")
@@ -187,12 +188,13 @@ def print_ratios(runs):
     def medians(name, key):
         return middle([r.get(key) for r in runs.get(name, []) if isinstance(r, dict)])
 
-    if medians("sonde", "record_cpu") is None or medians("perf", "record_cpu") is None:
-        return
-    print("\nsonde against perf: CPU of record {:.2f}, with names {:.2f}, bytes {:.3f}".format(
-        medians("sonde", "record_cpu") / medians("perf", "record_cpu"),
-        total_cpu(runs["sonde"]) / total_cpu(runs["perf"]),
-        medians("sonde", "bytes") / medians("perf", "bytes")))
+    for peer in ("perf", "perf-dwarf"):
+        if medians("sonde", "record_cpu") is None or medians(peer, "record_cpu") is None:
+            continue
+        print("\nsonde against {}: CPU of record {:.2f}, with names {:.3f}, bytes {:.4f}".format(
+            peer, medians("sonde", "record_cpu") / medians(peer, "record_cpu"),
+            total_cpu(runs["sonde"]) / total_cpu(runs[peer]),
+            medians("sonde", "bytes") / medians(peer, "bytes")))
 
 
 def main():
@@ -220,7 +222,7 @@ def main():
             os.killpg(mix.pid, signal.SIGKILL)
             mix.wait()
     print(f"{ROUNDS} rounds of {SECONDS} s each at {HZ} Hz, {os.cpu_count()} CPUs, "
-          f"kernel {os.uname().release}; median [lowest-highest]\n")
+          f"kernel {os.uname().release}{', ' + MIX + ' alone' if MIX else ''}; median [lowest-highest]\n")
     print_table(runs)
     print_ratios(runs)
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A mix of everyday programs that keeps all CPUs busy until it is killed: compilers, archives, text
 # tools, an interpreter, a kernel-heavy copy, a program with frame pointers.
-# usage: mix.sh <directory for files> <directory of workloads>
-dir=$1 workloads=$2
+# usage: mix.sh <directory for files> <directory of workloads> [compile: compilers alone]
+dir=$1 workloads=$2 only=$3
 seq 1 400000 >"$dir/numbers"
 
 compile() { for f in base/*.c; do gcc -O2 -D_GNU_SOURCE -I. -c -o "$dir/$1.o" "$f"; done; }
@@ -28,8 +28,12 @@ loop() { while :; do for job in "$@"; do $job "$1"; done; done >/dev/null 2>&1; 
 cpus=$(nproc)
 n=0
 while [ $n -lt "$cpus" ]; do
-	loop compile text copy &
-	loop script archive hot &
+	if [ "$only" ]; then
+		loop "$only" &
+	else
+		loop compile text copy &
+		loop script archive hot &
+	fi
 	n=$((n + 1))
 done
 echo ready

@@ -17,11 +17,11 @@ from tap import note
 class Perf:
     """perf record -g in the background; stacks() after stop()."""
 
-    def __init__(self, path, hz, *target):
+    def __init__(self, path, hz, *target, graph=("-g",)):
         self.path, self.process = path, None
         if shutil.which("perf"):
             self.process = subprocess.Popen(
-                ["perf", "record", "-q", "-F", str(hz), "-g", "-o", path, *target],
+                ["perf", "record", "-q", "-F", str(hz), *graph, "-o", path, *target],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stop(self):
@@ -35,7 +35,7 @@ class Perf:
         if not self.process or not os.path.exists(self.path):
             return []
         text = subprocess.run(
-            ["perf", "script", "-i", self.path, "-F", "comm,ip,sym,dso"], text=True,
+            ["perf", "script", "--no-inline", "-i", self.path, "-F", "comm,ip,sym,dso"], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, errors="replace",
             check=False).stdout
         result, comm, frames = [], None, []

@@ -14,6 +14,18 @@ suites=${VM_SUITES:-bullseye bookworm trixie sid}
 LIMIT=600 TRIES=3
 soak_suites=$VM_SOAK_SUITES # where the agent runs for VM_SOAK_SECONDS beside a load
 
+# The program with BPF programs by the newest clang that is installed here, as sonde-clang-NN.
+make_newer() { # directory
+	local clang out
+	for v in 22 21 20 19 18 17 16 15; do
+		clang=clang-$v out=$build/compilers/clang-$v
+		command -v $clang >/dev/null || continue
+		(unset MAKEFLAGS MFLAGS && make NO_SETUP=1 CLANG=$clang BUILD="$out" static) >"$out.log" 2>&1 &&
+			cp "$out/sonde-static" "$1/sonde-$clang"
+		return
+	done
+}
+
 make_initramfs() {
 	local root=$vm/root
 	rm -rf "$root" && mkdir -p "$root/bin"
@@ -25,12 +37,15 @@ make_initramfs() {
 	done
 	cp "$vm/in_kernel" "$vm/limited" "$root/bin/"
 	cp "$build/tools/bpf_insns-static" "$root/bin/bpf_insns"
+	cp "$build/workloads/deep_small-static" "$root/bin/deep_small"
+	cp "$build/workloads/deep_large-static" "$root/bin/deep_large"
 	mkdir "$root/objects" # what each clang made of the BPF programs
 	tests/lint/test_compilers.sh >/dev/null
 	for object in "$build"/compilers/*/gen/x86_64/{sonde,sched}.o; do
 		cp "$object" "$root/objects/$(cut -d / -f 1 <<<"${object#"$build/compilers/"}")-$(basename "$object")"
 	done
-	cp tests/vm/guest/checks.sh tests/vm/guest/nmi.sh "$root/"
+	make_newer "$root/bin"
+	cp tests/vm/guest/checks.sh tests/vm/guest/nmi.sh tests/vm/guest/unwind.sh "$root/"
 	cp tests/vm/guest/init "$root/init"
 	chmod 755 "$root/init"
 	ln -s busybox "$root/bin/sh"

@@ -8,7 +8,7 @@ UW_CFLAGS = -std=gnu17 -D_GNU_SOURCE -O2 -g -fomit-frame-pointer -Wall -Wextra -
 UW_HDR := $(UW_SRC)/burn.h $(UW_SRC)/shapes.h $(UW_SRC)/unwind.mk
 uw = @mkdir -p $(@D); $(if $(filter 1,$(V)),,printf '  %-7s %s\n' CC $@;) $(CC) $(UW_CFLAGS)
 
-WORKLOADS += $(addprefix $(UW)/,deep_small deep_large shapes shapes_nocet shapes_call.so \
+WORKLOADS += $(addprefix $(UW)/,deep_small deep_large depth shapes shapes_nocet shapes_call.so \
 	signals_plain manylibs) $(BUILD)/tools/unwind_build $(if $(shell command -v musl-gcc),$(UW)/signals_musl)
 
 $(UW)/deep_small: $(UW_SRC)/deep.c $(UW_HDR)
@@ -16,6 +16,13 @@ $(UW)/deep_small: $(UW_SRC)/deep.c $(UW_HDR)
 
 $(UW)/deep_large: $(UW_SRC)/deep.c $(UW_HDR)
 	$(uw) -DDEEP_ROOM=480 -o $@ $<
+
+# For guests, which have no C library.
+$(UW)/deep_small-static $(UW)/deep_large-static: $(UW)/%-static: $(UW_SRC)/deep.c $(UW_HDR)
+	$(uw) -static -DDEEP_ROOM=$(if $(filter %small,$*),8,480) -o $@ $<
+
+$(UW)/depth: $(UW_SRC)/depth.c $(UW_HDR)
+	$(uw) -o $@ $<
 
 $(UW)/shapes_fp.o: $(UW_SRC)/shapes_fp.c $(UW_HDR)
 	$(uw) -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -c -o $@ $<

@@ -388,6 +388,7 @@ fi
 check 'shares of 60, 30 and 10 %' shares
 grep 'in truth' $out | sed 's/^/TAP: # /'
 check 'callers up to main' callers
+. /unwind.sh
 check 'columns of the report' report_columns
 check 'no PMU: cpu-clock, and says so (K-05)' cpu_clock
 check 'user stacks of kernel-mode samples' kernel_mode
