@@ -117,15 +117,16 @@ static __always_inline bool is_entry(struct walk_state *s)
 
 /*
  * What a frame pointer of 0, or a return address of 0 beside it, says. In a chain of frame
- * pointers, or in code of which nothing is known (Go, JIT): the outermost frame. But where a
+ * pointers, or in code of which nothing is known: the outermost frame. But where a
  * table covers the rest of the file rbp may be any register, and 0 since the start of the
- * program: only its entry (which has no unwind data in ld.so and musl) is an end then.
+ * program: only its entry (which has no unwind data in ld.so and musl) is an end then. The same in
+ * JIT code: no thread begins there, but HotSpot uses rbp as it likes.
  */
 static __always_inline enum step_result pointer_zero(struct walk_state *s)
 {
-	if (s->fp_chained || s->vma.state != SONDE_FILE_TABLE || is_entry(s))
-		return STEP_END;
-	return STEP_POINTER;
+	bool is_free = s->vma.state == SONDE_FILE_TABLE || s->vma.file == SONDE_FRAME_ANON;
+
+	return s->fp_chained || !is_free || is_entry(s) ? STEP_END : STEP_POINTER;
 }
 
 /* The caller by the frame pointer. */

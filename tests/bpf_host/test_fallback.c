@@ -189,6 +189,28 @@ static void test_zero_fp_without_a_table(void **state)
 	CHECK_WHOLE(AT(F, 4));
 }
 
+/* JIT code may use rbp as it likes; a chain of frame pointers may end there. */
+static void test_zero_fp_in_jit_code(void **state)
+{
+	const struct sonde_user_stack *stack;
+
+	begin_at(LAB_JIT + 4, SP(0));
+	p.ctx.regs.bp = 0;
+	lab_sample(&p);
+	stack = lab_last_stack();
+	assert_int_equal(stack->count, 2);
+	check_frame(stack, 0, SONDE_FRAME_ANON, LAB_JIT + 4);
+	check_frame(stack, 1, SONDE_FRAME_MARKER, SONDE_MARKER_TRUNCATED_FRAME);
+	p.ctx.regs.bp = SP(10);
+	p.stack[10] = 0;
+	p.stack[11] = LAB_JIT + 0x10;
+	lab_sample(&p);
+	stack = lab_last_stack();
+	assert_int_equal(stack->count, 2);
+	check_frame(stack, 1, SONDE_FRAME_ANON, LAB_JIT + 0xf);
+	lab_check_books();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +225,7 @@ int main(void)
 		cmocka_unit_test_setup(test_zero_fp_in_a_chain, setup),
 		cmocka_unit_test_setup(test_zero_fp_behind_a_chain, setup),
 		cmocka_unit_test_setup(test_zero_fp_without_a_table, setup),
+		cmocka_unit_test_setup(test_zero_fp_in_jit_code, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
