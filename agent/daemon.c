@@ -59,66 +59,6 @@ static void on_heartbeat(void *context)
 		notify_send("WATCHDOG=1");
 }
 
-/* What the interval since the last call used, as the governor wants it. */
-static struct governor_usage measure(struct daemon *d)
-{
-	struct governor_usage result = { 0 };
-	struct agent_totals totals;
-	struct usage usage;
-	nsec_t now = clock_monotonic(), spent;
-
-	usage_read("/proc", &usage);
-	agent_totals(d->agent, &totals);
-	spent = usage.user_ns + usage.system_ns - d->usage.user_ns - d->usage.system_ns +
-		totals.collect.bpf_ns - d->bpf_ns;
-	if (now > d->measured && agent_cpu_count(d->agent))
-		result.cpu = (double)spent / (double)(now - d->measured) /
-			     (double)agent_cpu_count(d->agent);
-	result.seconds = (double)(now - d->measured) / (double)NSEC_PER_SEC;
-	result.memory_bytes = usage.rss_bytes + agent_map_bytes(d->agent);
-	d->usage = usage;
-	d->bpf_ns = totals.collect.bpf_ns;
-	d->measured = now;
-	return result;
-}
-
-/* The rung of the governor's ladder, put in force; said in the log and in the next profile. */
-static void apply_level(struct daemon *d, const char *why)
-{
-	const struct governor_level *level = governor_level(&d->governor);
-	uint32_t hz = (uint32_t)d->options.frequency_hz / level->rate_divisor;
-	char text[256];
-
-	agent_set_reading(d->agent, !level->no_new_names);
-	if (hz == 0)
-		hz = 1;
-	if (hz != agent_frequency(d->agent))
-		agent_set_frequency(d->agent, hz);
-	snprintf(text, sizeof(text), "governor: %s: %s, %u Hz", why, level->name, hz);
-	agent_comment(d->agent, text);
-	/* A line for each rung: with short collections one site's limit would hide steps. */
-	log_write(&d->level_sites[d->governor.level], LOG_INFO, "%s", text);
-}
-
-static void govern(struct daemon *d)
-{
-	struct governor_usage usage = measure(d);
-	struct governor_verdict verdict = governor_judge(&d->governor, &usage);
-	char why[128];
-
-	if (verdict.drop_symbols) {
-		agent_drop_symbols(d->agent);
-		log_warn("memory: %llu MiB, over the cap of %llu: symbol tables dropped",
-			 (unsigned long long)(usage.memory_bytes >> 20),
-			 (unsigned long long)d->options.memory_mib);
-	}
-	if (verdict.step == 0)
-		return;
-	snprintf(why, sizeof(why), "%s: CPU %.2f %% of %.2f %%", verdict.step < 0 ? "less" : "more",
-		 usage.cpu * 100, d->options.cpu_budget);
-	apply_level(d, why);
-}
-
 static void on_collect(void *context)
 {
 	struct daemon *d = context;
@@ -131,7 +71,7 @@ static void on_collect(void *context)
 			 (double)since / (double)NSEC_PER_SEC);
 	}
 	windows_collect(d, false);
-	govern(d);
+	daemon_govern(d);
 }
 
 static void use_options(struct daemon *d)
@@ -159,11 +99,14 @@ static void reload(struct daemon *d)
 	daemon_options_renew(&d->options, &fresh, kept, sizeof(kept));
 	if (kept[0])
 		log_warn("configuration: %s: change with a restart only", kept);
+	if (!fresh.no_sched && !d->sched)
+		log_warn("configuration: scheduler accounting that was off, or refused, at the start "
+			 "comes with a restart only");
 	if (exporter_differs(d->exporter, &fresh.export))
 		log_warn("configuration: sinks change with a restart only");
 	use_options(d);
 	store_set_caps(d->store, fresh.max_size_mib << 20, fresh.max_age_ns);
-	apply_level(d, "configuration");
+	daemon_apply_level(d, "configuration");
 	d->totals.reloads++;
 	log_info("configuration loaded");
 }
@@ -206,11 +149,13 @@ static int open_storage(struct daemon *d, char *reason, size_t size)
 	};
 	int err = store_open(&options, &d->store, reason, size);
 
-	if (err)
-		return err;
-	err = journal_open(d->options.dir, &d->journal);
-	if (err)
-		snprintf(reason, size, "%s/journal: %s", d->options.dir, strerror(-err));
+	d->lanes[LANE_CPU].dir = d->options.dir;
+	d->lanes[LANE_WALL].dir = d->wall_dir;
+	for (int i = 0; !err && i < LANE_COUNT; i++) {
+		err = journal_open(d->lanes[i].dir, &d->lanes[i].journal);
+		if (err)
+			snprintf(reason, size, "%s/journal: %s", d->lanes[i].dir, strerror(-err));
+	}
 	return err ? err : daemon_export_open(d, reason, size);
 }
 
@@ -234,6 +179,19 @@ static int open_agent(struct daemon *d, char *reason, size_t size)
 	};
 
 	return agent_open(&options, &d->agent, reason, size);
+}
+
+/* Sampling goes on without it. */
+static void open_sched(struct daemon *d)
+{
+	struct daemon_sched_options options = { d->options.sched_threads, d->options.sched_groups };
+	char reason[REASON_BYTES];
+
+	if (d->options.no_sched)
+		return;
+	if (daemon_sched_open(&options, d->loop, &d->sched, reason, sizeof(reason)))
+		log_warn("scheduler accounting is off: %s", reason);
+	d->governor.has_sched = d->sched;
 }
 
 static int open_http(struct daemon *d, char *reason, size_t size)
@@ -303,6 +261,8 @@ static int prepare(struct daemon *d, char *reason, size_t size)
 		err = agent_start(d->agent);
 	if (err)
 		snprintf(reason, size, "cannot start: %s", strerror(-err));
+	else
+		open_sched(d);
 	return err;
 }
 
@@ -310,8 +270,10 @@ static void finish(struct daemon *d)
 {
 	notify_send("STOPPING=1");
 	windows_collect(d, true);
-	if (d->pending)
-		log_error("journal: %s: the last collections are lost", d->options.dir);
+	for (int i = 0; i < LANE_COUNT; i++) {
+		if (d->lanes[i].pending)
+			log_error("journal: %s: the last collections are lost", d->lanes[i].dir);
+	}
 	log_info("stopped");
 }
 
@@ -320,11 +282,15 @@ static void release(struct daemon *d)
 	daemon_export_close(d);
 	loop_free(d->loop);
 	http_close(d->http);
+	daemon_sched_close(d->sched);
 	agent_close(d->agent);
-	journal_close(d->journal);
+	for (int i = 0; i < LANE_COUNT; i++) {
+		journal_close(d->lanes[i].journal);
+		profile_free(d->lanes[i].pending);
+	}
 	store_close(d->store);
-	profile_free(d->pending);
 	free(d->dir);
+	free(d->wall_dir);
 	free(d->listen);
 	free(d->debug_dir);
 	free(d->symfs);
@@ -339,7 +305,9 @@ static int own_texts(struct daemon *d, const struct daemon_options *options)
 	d->options.listen = d->listen = strdup(options->listen);
 	d->options.debug_dir = d->debug_dir = strdup(options->debug_dir);
 	d->options.symfs = d->symfs = strdup(options->symfs);
-	return d->dir && d->listen && d->debug_dir && d->symfs ? 0 : -ENOMEM;
+	if (asprintf(&d->wall_dir, "%s/wall", options->dir) < 0)
+		d->wall_dir = NULL;
+	return d->dir && d->listen && d->debug_dir && d->symfs && d->wall_dir ? 0 : -ENOMEM;
 }
 
 int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn, void *context)
@@ -366,7 +334,7 @@ int daemon_run(const struct daemon_options *options, daemon_reload_fn reload_fn,
 	}
 	drop_privileges(d);
 	daemon_export_start(d);
-	measure(d);
+	daemon_measure(d);
 	log_info("sonde %s: %s at %u Hz on %zu CPUs, into %s", SONDE_VERSION,
 		 agent_is_hardware(d->agent) ? "cycles" : "cpu-clock", agent_frequency(d->agent),
 		 agent_cpu_count(d->agent), d->options.dir);

@@ -32,6 +32,9 @@ struct daemon_options {
 	bool thread_names;
 	bool no_demangle;
 	bool no_symbols;
+	bool no_sched;          /* no scheduler accounting */
+	uint64_t sched_threads; /* with books of their own; 0: by how many there are */
+	uint64_t sched_groups;  /* of its series */
 	struct exporter_options export; /* delivery to stores */
 };
 

@@ -132,24 +132,42 @@ static void write_usage(const struct daemon *d, struct buf *out, const struct ag
 
 	usage_read("/proc", &usage);
 	metric_family(out, "sonde_cpu_seconds_total", METRIC_COUNTER,
-		      "CPU time of the agent; mode bpf is extrapolated from one run in 64.");
+		      "CPU time of the agent; modes bpf and bpf_sched are extrapolated from one run in 64.");
 	metric_sample(out, "sonde_cpu_seconds_total", "mode", "user", seconds(usage.user_ns));
 	metric_sample(out, "sonde_cpu_seconds_total", "mode", "system", seconds(usage.system_ns));
 	metric_sample(out, "sonde_cpu_seconds_total", "mode", "bpf", seconds(t->collect.bpf_ns));
+	metric_sample(out, "sonde_cpu_seconds_total", "mode", "bpf_sched",
+		      seconds(d->sched ? daemon_sched_bpf_ns(d->sched) : 0));
 	metric_family(out, "sonde_memory_bytes", METRIC_GAUGE, "Memory of the agent.");
 	metric_sample(out, "sonde_memory_bytes", "kind", "resident", (double)usage.rss_bytes);
 	metric_sample(out, "sonde_memory_bytes", "kind", "bpf_maps",
 		      (double)agent_map_bytes(d->agent));
+	metric_sample(out, "sonde_memory_bytes", "kind", "bpf_maps_sched",
+		      (double)(d->sched ? daemon_sched_map_bytes(d->sched) : 0));
 	metric_single(out, "sonde_open_fds", METRIC_GAUGE, "Open file descriptors.",
 		      (double)usage.fds);
 }
 
+static struct journal_totals sum_journals(const struct daemon *d)
+{
+	struct journal_totals sum = { 0 };
+
+	for (int i = 0; i < LANE_COUNT; i++) {
+		struct journal_totals one;
+
+		journal_totals(d->lanes[i].journal, &one);
+		sum.damaged += one.damaged;
+		sum.dropped += one.dropped;
+		sum.bytes += one.bytes;
+	}
+	return sum;
+}
+
 static void write_storage(const struct daemon *d, struct buf *out)
 {
-	struct journal_totals journal;
+	struct journal_totals journal = sum_journals(d);
 	struct store_totals store;
 
-	journal_totals(d->journal, &journal);
 	store_totals(d->store, &store);
 	const struct single rows[] = {
 		{ "sonde_collections_total", METRIC_COUNTER, "Collections taken.",
@@ -157,11 +175,14 @@ static void write_storage(const struct daemon *d, struct buf *out)
 		{ "sonde_collections_late_total", METRIC_COUNTER,
 		  "Collections that came more than an interval late.",
 		  (double)d->totals.late_collections },
-		{ "sonde_windows_total", METRIC_COUNTER, "Windows written to the store.",
+		{ "sonde_windows_total", METRIC_COUNTER, "Profiles of windows written to the store.",
 		  (double)d->totals.windows },
 		{ "sonde_samples_lost_storage_total", METRIC_COUNTER,
 		  "Samples given up since the disk refused for too long.",
-		  (double)d->totals.lost_samples },
+		  (double)d->lanes[LANE_CPU].lost },
+		{ "sonde_sched_lost_storage_seconds_total", METRIC_COUNTER,
+		  "Time of threads given up since the disk refused for too long.",
+		  seconds(d->lanes[LANE_WALL].lost) },
 		{ "sonde_journal_errors_total", METRIC_COUNTER, "Journal writes that failed.",
 		  (double)d->totals.journal_errors },
 		{ "sonde_journal_damaged_total", METRIC_COUNTER, "Damaged chunks set aside.",
@@ -227,6 +248,7 @@ int daemon_metrics_page(void *context, struct buf *body)
 	write_usage(d, body, &totals);
 	write_storage(d, body);
 	daemon_export_metrics(d, body);
+	daemon_sched_metrics(d->sched, body);
 	return 200;
 }
 

@@ -16,11 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GOVERNOR_UP_INTERVALS = 6, GOVERNOR_BURST_SECONDS = 60, GOVERNOR_LEVELS = 5 };
+enum { GOVERNOR_UP_INTERVALS = 6, GOVERNOR_BURST_SECONDS = 60, GOVERNOR_LEVELS = 6 };
 
 /* A rung: everything that the rungs above it gave up stays given up. */
 struct governor_level {
-	const char *name;       /* "full", "no new names", "half rate" ... */
+	const char *name;       /* "full", "no scheduler accounting", "half rate" ... */
+	bool no_sched;          /* threads are not accounted for */
 	bool no_new_names;      /* files seen first from now on are not read */
 	uint32_t rate_divisor;
 };
@@ -28,6 +29,7 @@ struct governor_level {
 struct governor {
 	double cpu_budget;      /* fraction of all CPUs; 0: no limit */
 	uint64_t memory_cap;    /* bytes; 0: no limit */
+	bool has_sched;         /* there is scheduler accounting; else its rung is passed over */
 	size_t level;           /* index into the ladder */
 	double spent;           /* credit used, in seconds of the budget */
 	uint32_t calm;          /* intervals in a row that were well below */
@@ -38,6 +40,7 @@ struct governor {
 struct governor_usage {
 	double seconds;        /* its length */
 	double cpu;            /* fraction of all CPUs: user, kernel and BPF time */
+	double sched;          /* what scheduler accounting costs, or would: part of cpu if on */
 	uint64_t memory_bytes;
 };
 

@@ -62,6 +62,7 @@ void metric_family(struct buf *out, const char *name, enum metric_type type, con
 	static const char *const types[] = {
 		[METRIC_COUNTER] = "counter",
 		[METRIC_GAUGE] = "gauge",
+		[METRIC_HISTOGRAM] = "histogram",
 	};
 
 	buf_printf(out, "# HELP %s ", name);
@@ -69,18 +70,26 @@ void metric_family(struct buf *out, const char *name, enum metric_type type, con
 	buf_printf(out, "\n# TYPE %s %s\n", name, types[type]);
 }
 
+void metric_labelled(struct buf *out, const char *name, const struct metric_label *labels,
+		     size_t count, double value)
+{
+	buf_put_str(out, name);
+	for (size_t i = 0; i < count; i++) {
+		buf_printf(out, "%c%s=\"", i ? ',' : '{', labels[i].name);
+		put_escaped(out, labels[i].value, "\\\n\"");
+		buf_put_byte(out, '"');
+	}
+	buf_put_str(out, count ? "} " : " ");
+	put_value(out, value);
+	buf_put_byte(out, '\n');
+}
+
 void metric_sample(struct buf *out, const char *name, const char *label, const char *label_value,
 		   double value)
 {
-	buf_put_str(out, name);
-	if (label) {
-		buf_printf(out, "{%s=\"", label);
-		put_escaped(out, label_value, "\\\n\"");
-		buf_put_str(out, "\"}");
-	}
-	buf_put_byte(out, ' ');
-	put_value(out, value);
-	buf_put_byte(out, '\n');
+	struct metric_label one = { label, label_value };
+
+	metric_labelled(out, name, &one, label ? 1 : 0, value);
 }
 
 void metric_single(struct buf *out, const char *name, enum metric_type type, const char *help,

@@ -11,7 +11,11 @@
 
 #include "base/buf.h"
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE };
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+
+struct metric_label {
+	const char *name, *value;
+};
 
 /* Begins a family: HELP and TYPE lines. */
 void metric_family(struct buf *out, const char *name, enum metric_type type, const char *help);
@@ -19,6 +23,10 @@ void metric_family(struct buf *out, const char *name, enum metric_type type, con
 /* One sample of the family begun last; label may be NULL; the label's value is escaped. */
 void metric_sample(struct buf *out, const char *name, const char *label, const char *label_value,
 		   double value);
+
+/* The same with several labels. A histogram's samples are named NAME_bucket, _sum and _count. */
+void metric_labelled(struct buf *out, const char *name, const struct metric_label *labels,
+		     size_t count, double value);
 
 /* Family with a single sample without labels. */
 void metric_single(struct buf *out, const char *name, enum metric_type type, const char *help,

@@ -70,6 +70,11 @@ static const struct {
 	{ "bpf", 0, ~0ULL, BPF_MAP_UPDATE_BATCH },
 	{ "bpf", 0, ~0ULL, BPF_MAP_DELETE_BATCH },
 	{ "bpf", 0, ~0ULL, BPF_OBJ_GET_INFO_BY_FD },
+	/* programs that are loaded: run, attached again after the governor took them off */
+	{ "bpf", 0, ~0ULL, BPF_PROG_TEST_RUN },
+	{ "bpf", 0, ~0ULL, BPF_RAW_TRACEPOINT_OPEN },
+	{ "bpf", 0, ~0ULL, BPF_LINK_CREATE },
+	{ "bpf", 0, ~0ULL, BPF_ITER_CREATE },
 	/* perf events: all their requests have this letter */
 	{ "ioctl", 1, 0xff00, '$' << 8 },
 	/* no executable memory */

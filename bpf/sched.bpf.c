@@ -26,6 +26,7 @@ const volatile bool switch_tells_state = false; /* sched_switch has a fourth arg
 volatile __u32 epoch = 0;        /* of the longest delays */
 volatile __u32 seeded = 0;       /* the seeding is over */
 volatile __u64 attached_ns = 0;  /* CLOCK_BOOTTIME: who came later was seen at birth */
+volatile __u32 seed_was_full = 0; /* some of those that were there before found no room */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -51,15 +52,27 @@ static __always_inline __u32 state_after(struct task_struct *prev, bool preempt,
 	return reason_of_block(prev, told, last);
 }
 
-/* Before the seeding is over, a thread without a record will get one. */
-static __always_inline void untracked_leaves(struct sonde_sched_cpu *cpu, bool dead, __u64 now)
+/*
+ * Before the seeding is over, a thread without a record will get one. Of those that were there
+ * before and did find room, none is without one but what the seeding does not see: threads that
+ * were half gone, and those of other pid namespaces. Their ends had no beginning.
+ */
+static __always_inline void untracked_leaves(struct task_struct *prev, struct sonde_sched_cpu *cpu,
+					     bool dead, __u64 now)
 {
-	if (!seeded)
+	if (!seeded || (!seed_was_full && prev->start_boottime < attached_ns))
 		return;
 	if (cpu->untracked_at)
 		cpu->untracked_on_cpu_ns += now - cpu->untracked_at;
 	if (dead)
 		untracked_ends(cpu, now);
+}
+
+/* Counts the run that began at `now`; some are timed. */
+static __always_inline void run_ends(struct sonde_sched_cpu *cpu, __u64 now)
+{
+	if ((cpu->runs++ & (SONDE_SCHED_TIMED - 1)) == 0)
+		cpu->timed_ns += bpf_ktime_get_ns() - now;
 }
 
 static __always_inline void switch_out(struct task_struct *prev, bool preempt, __u32 told,
@@ -70,7 +83,7 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt, _
 	__u32 state;
 
 	if (!t) {
-		untracked_leaves(cpu, dead, now);
+		untracked_leaves(prev, cpu, dead, now);
 		return;
 	}
 	if (t->exec_at)
@@ -114,8 +127,8 @@ static __always_inline void switch_in(struct task_struct *next, __u64 now,
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sonde_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	struct sonde_sched_cpu *cpu = sched_cpu();
 	__u64 now = bpf_ktime_get_ns();
+	struct sonde_sched_cpu *cpu = sched_cpu();
 
 	if (!cpu)
 		return 0;
@@ -126,6 +139,7 @@ int BPF_PROG(sonde_sched_switch, bool preempt, struct task_struct *prev, struct 
 	cpu->untracked_at = 0;
 	if (next->pid)
 		switch_in(next, now, cpu);
+	run_ends(cpu, now);
 	return 0;
 }
 
@@ -134,12 +148,17 @@ int BPF_PROG(sonde_sched_wakeup, struct task_struct *task)
 {
 	struct sonde_sched_thread *t = thread_find(task);
 	struct sonde_sched_cpu *cpu;
+	__u64 now;
 
 	if (!t || !is_blocked(t->state))
 		return 0;
+	now = bpf_ktime_get_ns();
 	cpu = sched_cpu();
-	if (cpu && thread_wakes(t, bpf_ktime_get_ns(), cpu))
+	if (!cpu)
+		return 0;
+	if (thread_wakes(t, now, cpu))
 		throttle_begin(t, task);
+	run_ends(cpu, now);
 	return 0;
 }
 
@@ -221,8 +240,10 @@ int sonde_sched_seed(struct bpf_iter__task *ctx)
 	thread_fill(blank, task, state_of_seed(task), now, SONDE_CONTEXT_PERF);
 	blank->flags |= SONDE_SCHED_SEEDED;
 	if (bpf_map_update_elem(&threads, &key, blank, BPF_NOEXIST)) {
-		if (!seeded)
+		if (!seeded) {
+			seed_was_full = 1;
 			untracked_begins(cpu, now);
+		}
 	} else if (seeded) {
 		untracked_ends(cpu, now);
 		__sync_fetch_and_add(&cpu->counters[SONDE_SCHED_COUNT_ADOPTED], 1);

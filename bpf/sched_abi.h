@@ -100,6 +100,7 @@ struct sonde_sched_thread {
 	__u64 delay_ns;      /* waits for a CPU that are over, without throttling */
 	__u32 delay[SONDE_SCHED_BUCKETS]; /* these */
 	__u32 off[SONDE_SCHED_BUCKETS];   /* from leaving the CPU to the return */
+	__u64 off_ns;                     /* these, added up */
 	struct sonde_sched_max max[2];
 
 	__u64 start_ns;         /* CLOCK_BOOTTIME */
@@ -138,6 +139,8 @@ struct sonde_sched_cpu {
 	__u64 untracked_death_ns;
 	__u64 refused_ns[SONDE_SCHED_STATE_MASK + 1]; /* of threads whose end the ring refused */
 	__u64 counters[SONDE_SCHED_COUNTER_COUNT];
+	__u64 runs;
+	__u64 timed_ns; /* of one run in SONDE_SCHED_TIMED: what all this costs */
 };
 
 /* `syscall_reasons`: enum sonde_sched_state, or this: what the first argument's file is. */
@@ -145,8 +148,10 @@ struct sonde_sched_cpu {
 #define SONDE_SCHED_RESTART 254 /* as before: restart_syscall */
 #define SONDE_SCHED_SYSCALLS 512
 
+#define SONDE_SCHED_TIMED 64 /* a power of two */
+
 _Static_assert(SONDE_SCHED_STATE_COUNT <= SONDE_SCHED_STATE_MASK + 1, "abi");
 _Static_assert(__builtin_offsetof(struct sonde_sched_thread, ns) == 112, "abi");
-_Static_assert(sizeof(struct sonde_sched_thread) == 624, "abi");
+_Static_assert(sizeof(struct sonde_sched_thread) == 632, "abi");
 
 #endif

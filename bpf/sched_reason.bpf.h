@@ -80,14 +80,17 @@ static __always_inline void entry_regs_from(struct entry_regs *to, const struct 
 static __always_inline void entry_regs_read(struct entry_regs *to, struct task_struct *task)
 {
 	struct saved_regs saved = {};
-	void *regs;
 
-	/* The helper came in 5.15; with FRED the registers are not at the end of the stack. */
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		regs = (void *)bpf_task_pt_regs(task);
-	else
-		regs = task->stack + KERNEL_STACK_BYTES - REGS_SIZE;
-	bpf_probe_read_kernel(&saved, sizeof(saved), regs + SAVED_REGS_OFFSET);
+	/*
+	 * The helper came in 5.15; with FRED the registers are not at the end of the stack. What it
+	 * returns is followed directly, which costs less than a helper that copies.
+	 */
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
+		entry_regs_from(to, (void *)bpf_task_pt_regs(task) + SAVED_REGS_OFFSET);
+		return;
+	}
+	bpf_probe_read_kernel(&saved, sizeof(saved), task->stack + KERNEL_STACK_BYTES - REGS_SIZE +
+							     SAVED_REGS_OFFSET);
 	entry_regs_from(to, &saved);
 }
 

@@ -161,8 +161,10 @@ static __always_inline void thread_enters(struct sonde_sched_thread *t, __u64 th
 		t->delay[sched_bucket(ns)]++;
 		delay_max(t, ns, epoch);
 	}
-	if (t->off_since)
+	if (t->off_since) {
 		t->off[sched_bucket(now - t->off_since)]++;
+		t->off_ns += now - t->off_since;
+	}
 	state_enter(t, SONDE_SCHED_RUNNING);
 }
 
@@ -177,6 +179,7 @@ static __always_inline void segment_begin(struct sonde_sched_thread *t)
 	t->migrations_birth = t->migrations;
 	t->exec_at = 0;
 	t->delay_ns = 0;
+	t->off_ns = 0;
 	__builtin_memset(t->ns, 0, sizeof(t->ns));
 	__builtin_memset(t->entries, 0, sizeof(t->entries));
 	__builtin_memset(t->delay, 0, sizeof(t->delay));

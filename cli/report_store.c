@@ -19,7 +19,8 @@ static const size_t MAX_MERGED = 8UL << 30;
 static const int64_t NS = (int64_t)NSEC_PER_SEC;
 static const int64_t DAY_NS = 24 * 60 * 60 * (int64_t)NSEC_PER_SEC;
 
-static const char DEFAULT_TYPE[] = "cpu";
+/* What people ask for who name no type: time on a CPU, or the cycles of it. */
+static const char *const default_types[] = { "cpu", "cycles" };
 
 /* ---- times ---- */
 
@@ -132,6 +133,17 @@ static bool one_type(const struct store_list *list)
 	return true;
 }
 
+static const char *choose_type(const struct store_list *list)
+{
+	for (size_t i = 0; i < sizeof(default_types) / sizeof(default_types[0]); i++) {
+		for (size_t k = 0; k < list->count; k++) {
+			if (strcmp(list->entries[k].type, default_types[i]) == 0)
+				return default_types[i];
+		}
+	}
+	return default_types[0];
+}
+
 static void put_range(const struct selection *s, struct buf *out)
 {
 	if (s->since_ns) {
@@ -175,9 +187,9 @@ static int list_profiles(struct selection *s, struct buf *reason)
 		return explain_nothing(s, reason);
 	if (s->type || one_type(&s->list))
 		return 0;
-	/* Several kinds of profiles cannot be one: on-CPU time is what people ask for. */
+	/* Several kinds of profiles cannot be one. */
+	s->type = choose_type(&s->list);
 	store_list_fini(&s->list);
-	s->type = DEFAULT_TYPE;
 	return list_profiles(s, reason);
 }
 

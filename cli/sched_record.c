@@ -64,7 +64,11 @@ static int close_interval(struct session *s, bool last)
 	int err = snapshot(s);
 
 	if (!err)
-		err = sched_profile_new(s->books, clock_realtime(), PROFILE_BYTES, &p);
+		err = sched_profile_new(s->books,
+					&(struct sched_profile_options){
+						.realtime_ns = clock_realtime(),
+						.max_bytes = PROFILE_BYTES },
+					&p);
 	if (!err && s->options->interval_ns)
 		err = print_table(s, p);
 	if (!err && last && s->output.path) {

@@ -137,7 +137,7 @@ static void add_state(struct sched_group *g, const char *leaf, const char *outer
 		t->ns[SONDE_SCHED_RUNNING] += v[SCHED_WALL];
 		return;
 	}
-	if (strcmp(outer, "off_cpu") == 0)
+	if (strcmp(outer, SCHED_FRAME_OFF_CPU) == 0)
 		g->off_ns += (uint64_t)v[SCHED_WALL];
 	for (int i = 0; i < SONDE_SCHED_STATE_COUNT; i++) {
 		if (strcmp(outer, sched_state_names[i]) != 0 ||

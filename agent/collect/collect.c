@@ -12,6 +12,7 @@
 
 #include "agent/collect/collect_private.h"
 #include "agent/collect/kernel_quirks.h"
+#include "agent/collect/memory.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/proc.h"
@@ -224,35 +225,9 @@ void collect_set_frequency(struct collect *c, uint32_t hz)
 }
 
 /* "memlock: N" of a map's fdinfo: what the kernel charges for it. */
-static uint64_t map_bytes(int fd)
-{
-	static const char key[] = "memlock:";
-	char path[64];
-	struct buf text;
-	uint64_t bytes = 0;
-	const char *p;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	buf_init(&text, 4096);
-	p = file_read_path(path, &text) ? NULL : buf_cstr(&text);
-	p = p ? strstr(p, key) : NULL;
-	if (p) {
-		p += strlen(key);
-		p += strspn(p, " \t");
-		parse_digits(p, p + strlen(p), 10, &bytes);
-	}
-	buf_fini(&text);
-	return bytes;
-}
-
 uint64_t collect_map_bytes(const struct collect *c)
 {
-	uint64_t bytes = rows_bytes(c);
-	struct bpf_map *map;
-
-	bpf_object__for_each_map(map, c->skel->obj)
-		bytes += map_bytes(bpf_map__fd(map));
-	return bytes;
+	return rows_bytes(c) + memory_of_maps(c->skel->obj);
 }
 
 bool collect_is_hardware(const struct collect *c)

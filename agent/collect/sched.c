@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "agent/collect/memory.h"
 #include "agent/collect/sched_private.h"
 #include "base/clock.h"
 
@@ -64,16 +65,10 @@ static int load(struct sched_collect *c, const struct sched_collect_options *opt
 
 int sched_collect_seed(struct sched_collect *c)
 {
-	struct bpf_link *link = bpf_program__attach_iter(c->skel->progs.sonde_sched_seed, NULL);
+	int fd = bpf_iter_create(bpf_link__fd(c->seed)), err = fd < 0 ? fd : 0;
 	char none[64];
 	ssize_t n;
-	int fd, err = 0;
 
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		err = fd;
 	while (!err) {
 		n = read(fd, none, sizeof(none));
 		if (n == 0)
@@ -83,21 +78,41 @@ int sched_collect_seed(struct sched_collect *c)
 	}
 	if (fd >= 0)
 		close(fd);
-	bpf_link__destroy(link);
 	return err;
 }
 
-static int start(struct sched_collect *c)
+/* No program runs: nothing is added meanwhile. */
+static void delete_threads(struct sched_collect *c)
 {
+	int fd = bpf_map__fd(c->skel->maps.threads);
+	__u64 key, next;
+	int err = bpf_map_get_next_key(fd, NULL, &next);
+
+	while (!err) {
+		key = next;
+		err = bpf_map_get_next_key(fd, &key, &next);
+		bpf_map_delete_elem(fd, &key);
+	}
+}
+
+static int clear(struct sched_collect *c)
+{
+	struct sonde_sched_cpu *cpus = calloc((size_t)c->possible_cpus, sizeof(*cpus));
+	__u32 zero = 0;
 	int err;
 
-	c->possible_cpus = libbpf_num_possible_cpus();
-	if (c->possible_cpus < 0)
-		return c->possible_cpus;
-	c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.ring), sched_read_record, c, NULL);
-	if (!c->ring)
-		return -errno;
-	err = sched_bpf__attach(c->skel);
+	if (!cpus)
+		return -ENOMEM;
+	delete_threads(c);
+	err = bpf_map_update_elem(bpf_map__fd(c->skel->maps.sched_cpus), &zero, cpus, BPF_ANY);
+	free(cpus);
+	return err;
+}
+
+static int attach(struct sched_collect *c)
+{
+	int err = sched_bpf__attach(c->skel);
+
 	if (err)
 		return err;
 	c->skel->bss->attached_ns = clock_read(CLOCK_BOOTTIME);
@@ -107,14 +122,49 @@ static int start(struct sched_collect *c)
 	return err;
 }
 
+void sched_collect_stop(struct sched_collect *c)
+{
+	sched_bpf__detach(c->skel);
+}
+
+int sched_collect_restart(struct sched_collect *c)
+{
+	int err;
+
+	sched_collect_stop(c);
+	/* Ends that wait in the ring are those of the time before. */
+	err = sched_collect_poll(c);
+	if (!err)
+		err = clear(c);
+	c->skel->bss->seeded = 0;
+	c->skel->bss->seed_was_full = 0;
+	return err ? err : attach(c);
+}
+
+static int start(struct sched_collect *c)
+{
+	c->possible_cpus = libbpf_num_possible_cpus();
+	if (c->possible_cpus < 0)
+		return c->possible_cpus;
+	c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.ring), sched_read_record, c, NULL);
+	if (!c->ring)
+		return -errno;
+	c->seed = bpf_program__attach_iter(c->skel->progs.sonde_sched_seed, NULL);
+	return c->seed ? attach(c) : -errno;
+}
+
 static void explain(int err, char *reason, size_t size)
 {
 	if (err == -EPERM || err == -EACCES)
-		snprintf(reason, size, "bpf: %s; run as root, or with CAP_BPF and CAP_PERFMON "
-				       "(CAP_SYS_ADMIN before Linux 5.8)", strerror(-err));
+		snprintf(reason, size,
+			 "bpf: %s; run as root, or with CAP_BPF and CAP_PERFMON "
+			 "(CAP_SYS_ADMIN before Linux 5.8)",
+			 strerror(-err));
 	else
-		snprintf(reason, size, "bpf: the kernel refused the scheduler accounting: %s; "
-				       "sonde doctor tells what is missing", strerror(-err));
+		snprintf(reason, size,
+			 "bpf: the kernel refused the scheduler accounting: %s; "
+			 "sonde doctor tells what is missing",
+			 strerror(-err));
 }
 
 int sched_collect_open(const struct sched_collect_options *options,
@@ -145,9 +195,22 @@ void sched_collect_close(struct sched_collect *c)
 {
 	if (!c)
 		return;
+	bpf_link__destroy(c->seed);
 	ring_buffer__free(c->ring);
 	sched_bpf__destroy(c->skel);
 	free(c);
+}
+
+uint64_t sched_collect_map_bytes(const struct sched_collect *c)
+{
+	return memory_of_maps(c->skel->obj);
+}
+
+void sched_collect_forget_cgroup(void *collect, uint64_t id)
+{
+	struct sched_collect *c = collect;
+
+	bpf_map_delete_elem(bpf_map__fd(c->skel->maps.seen_facts), &id);
 }
 
 int sched_collect_fd(const struct sched_collect *c)

@@ -39,6 +39,21 @@ int sched_collect_open(const struct sched_collect_options *options,
 		       char *reason, size_t reason_size);
 void sched_collect_close(struct sched_collect *c);
 
+/* Nothing is accounted for from now on, and nothing costs. Needs no privileges. */
+void sched_collect_stop(struct sched_collect *c);
+
+/*
+ * Begins anew: all threads are found again, and their books begin now. What is in the ring is handed
+ * over first and belongs to the time before.
+ */
+int sched_collect_restart(struct sched_collect *c);
+
+/* The path of this cgroup shall be sent again when it is met. The context is the collect. */
+void sched_collect_forget_cgroup(void *collect, uint64_t id);
+
+/* Kernel memory of the maps. */
+uint64_t sched_collect_map_bytes(const struct sched_collect *c);
+
 /* Readable when many threads have ended: call sched_collect_poll. */
 int sched_collect_fd(const struct sched_collect *c);
 int sched_collect_poll(struct sched_collect *c);

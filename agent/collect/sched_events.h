@@ -20,6 +20,7 @@ struct sched_machine {
 	/* Of threads whose end the ring refused, by state. */
 	uint64_t refused_ns[SONDE_SCHED_STATE_COUNT];
 	uint64_t counters[SONDE_SCHED_COUNTER_COUNT];
+	uint64_t runs, bpf_ns; /* of the programs; their time by one run in 64 */
 	uint64_t torn;        /* records that stayed inconsistent, read all the same */
 	uint64_t read_errors; /* batches that could not be read: some threads are missing */
 };

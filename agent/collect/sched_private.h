@@ -13,6 +13,7 @@ struct sched_collect {
 	struct sched_handler handler;
 	struct sched_bpf *skel;
 	struct ring_buffer *ring;
+	struct bpf_link *seed; /* an iterator over all threads */
 	int possible_cpus;
 	uint64_t now_ns; /* of the last snapshot */
 	uint32_t epoch;  /* of the interval that is read */

@@ -101,6 +101,8 @@ static void sum_cpu(const struct sonde_sched_cpu *cpu, struct sched_machine *m)
 		m->refused_ns[i] += cpu->refused_ns[i];
 	for (int i = 0; i < SONDE_SCHED_COUNTER_COUNT; i++)
 		m->counters[i] += cpu->counters[i];
+	m->runs += cpu->runs;
+	m->bpf_ns += cpu->timed_ns * SONDE_SCHED_TIMED;
 }
 
 static int read_cpus(struct sched_collect *c, struct sched_machine *m)

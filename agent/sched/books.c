@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sched/cgroups.h"
 #include "base/map.h"
-#include "base/strtab.h"
 
-enum { MAX_SHARED_ROWS = 4096, MAX_CGROUPS = 16384, CGROUP_BYTES = 4 << 20 };
+enum { MAX_SHARED_ROWS = 4096 };
 
 struct thread_key {
 	uint64_t start_ns;
@@ -28,9 +28,8 @@ struct sched_books {
 	struct sched_books_options options;
 	struct map threads; /* thread_key -> thread_last */
 	struct map rows;    /* sched_row_key -> sched_row */
-	struct map cgroups; /* id -> number in cgroup_paths */
-	struct strtab cgroup_paths;
-	uint64_t snapshot;  /* number of the one that is being read */
+	struct sched_cgroups cgroups;
+	uint64_t snapshot; /* number of the one that is being read */
 	uint64_t lost;
 	struct sched_machine machine, machine_start; /* at the last snapshot, at the last clear */
 };
@@ -38,7 +37,6 @@ struct sched_books {
 int sched_books_new(const struct sched_books_options *options, struct sched_books **ret_books)
 {
 	struct sched_books *b = calloc(1, sizeof(*b));
-	int err;
 
 	if (!b)
 		return -ENOMEM;
@@ -47,12 +45,7 @@ int sched_books_new(const struct sched_books_options *options, struct sched_book
 		 options->max_threads);
 	map_init(&b->rows, sizeof(struct sched_row_key), sizeof(struct sched_row),
 		 options->max_rows + MAX_SHARED_ROWS + 1);
-	map_init(&b->cgroups, sizeof(uint64_t), sizeof(uint32_t), MAX_CGROUPS);
-	err = strtab_init(&b->cgroup_paths, CGROUP_BYTES);
-	if (err) {
-		sched_books_free(b);
-		return err;
-	}
+	sched_cgroups_init(&b->cgroups);
 	*ret_books = b;
 	return 0;
 }
@@ -63,8 +56,7 @@ void sched_books_free(struct sched_books *b)
 		return;
 	map_fini(&b->threads);
 	map_fini(&b->rows);
-	map_fini(&b->cgroups);
-	strtab_fini(&b->cgroup_paths);
+	sched_cgroups_fini(&b->cgroups);
 	free(b);
 }
 
@@ -108,8 +100,10 @@ static void name_row(struct sched_row *row, const struct sonde_sched_thread *t, 
 
 static struct sched_row *find_row(struct sched_books *b, const struct sonde_sched_thread *t)
 {
-	struct sched_row_key key = { .process_start_ns = t->process_start_ns, .cgroup = t->cgroup,
-				     .tgid = t->tgid, .exec_id = t->exec_id };
+	struct sched_row_key key = { .process_start_ns = t->process_start_ns,
+				     .cgroup = t->cgroup,
+				     .tgid = t->tgid,
+				     .exec_id = t->exec_id };
 	struct sched_row *row = NULL;
 
 	if (b->options.by_thread) {
@@ -151,6 +145,7 @@ void sched_books_thread(void *context, const struct sonde_sched_thread *t, uint6
 	}
 	if (!last)
 		last = &none;
+	sched_cgroups_use(&b->cgroups, t->cgroup, b->snapshot);
 	sched_sums_of(t, now_ns, &sums);
 	sched_totals_add(&row->totals, &last->sums, &sums);
 	row->totals.elapsed_ns += lifetime(t, last->until_ns, to_ns);
@@ -168,14 +163,11 @@ void sched_books_cgroup(void *context, const struct event *event)
 {
 	char path[PATH_MAX];
 	struct sched_books *b = context;
-	const struct path_names *names = event->cgroup.v1.count ? &event->cgroup.v1 : &event->cgroup.v2;
+	const struct path_names *names =
+		event->cgroup.v1.count ? &event->cgroup.v1 : &event->cgroup.v2;
 	size_t len = path_names_join(names, path, sizeof(path));
-	int64_t number = strtab_add(&b->cgroup_paths, path, len);
-	uint32_t *value;
 
-	if (number < 0 || map_add(&b->cgroups, &event->id, &value) < 0)
-		return; /* shown as unknown */
-	*value = (uint32_t)number;
+	sched_cgroups_add(&b->cgroups, event->id, path, len, b->snapshot);
 }
 
 /* Threads that are gone although no end was told: their rest is in the overflow row. */
@@ -203,8 +195,16 @@ static void forget_unseen(struct sched_books *b)
 void sched_books_snapshot(struct sched_books *b, const struct sched_machine *machine)
 {
 	forget_unseen(b);
+	sched_cgroups_sweep(&b->cgroups, b->snapshot, b->options.forget_cgroup, b->options.context);
 	b->machine = *machine;
 	b->snapshot++;
+}
+
+void sched_books_forget(struct sched_books *b)
+{
+	map_clear(&b->threads);
+	map_clear(&b->rows);
+	b->machine = b->machine_start = (struct sched_machine){ 0 };
 }
 
 void sched_books_clear(struct sched_books *b)
@@ -218,13 +218,21 @@ uint64_t sched_books_duration(const struct sched_books *b)
 	return b->machine.now_ns - b->machine_start.now_ns;
 }
 
+/* Of threads that were found to be none, what was counted is taken back. */
+static uint64_t since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
 void sched_books_machine(const struct sched_books *b, struct sched_machine *ret_difference)
 {
 	const struct sched_machine *from = &b->machine_start;
 	struct sched_machine m = b->machine;
 
-	m.untracked_ns -= from->untracked_ns;
-	m.untracked_on_cpu_ns -= from->untracked_on_cpu_ns;
+	m.untracked_ns = since(m.untracked_ns, from->untracked_ns);
+	m.untracked_on_cpu_ns = since(m.untracked_on_cpu_ns, from->untracked_on_cpu_ns);
+	m.runs -= from->runs;
+	m.bpf_ns -= from->bpf_ns;
 	for (int i = 0; i < SONDE_SCHED_STATE_COUNT; i++)
 		m.refused_ns[i] -= from->refused_ns[i];
 	for (int i = 0; i < SONDE_SCHED_COUNTER_COUNT; i++)
@@ -237,6 +245,11 @@ void sched_books_machine(const struct sched_books *b, struct sched_machine *ret_
 size_t sched_books_threads(const struct sched_books *b)
 {
 	return b->threads.count;
+}
+
+uint64_t sched_books_cgroups_refused(const struct sched_books *b)
+{
+	return b->cgroups.refused;
 }
 
 uint64_t sched_books_lost(const struct sched_books *b)
@@ -252,7 +265,5 @@ bool sched_books_next(const struct sched_books *b, size_t *cursor,
 
 const char *sched_books_cgroup_path(const struct sched_books *b, uint64_t id)
 {
-	const uint32_t *number = map_find(&b->cgroups, &id);
-
-	return number ? strtab_get(&b->cgroup_paths, *number) : NULL;
+	return sched_cgroups_path(&b->cgroups, id);
 }

@@ -39,6 +39,9 @@ struct sched_books_options {
 	bool by_thread;
 	size_t max_rows;
 	size_t max_threads;
+	/* Told of cgroups that the kernel side shall forget; may be NULL. */
+	void (*forget_cgroup)(void *context, uint64_t id);
+	void *context;
 };
 
 struct sched_books;
@@ -57,6 +60,9 @@ void sched_books_snapshot(struct sched_books *b, const struct sched_machine *mac
 /* The next interval begins with the last snapshot: no rows. */
 void sched_books_clear(struct sched_books *b);
 
+/* The accounting begins anew: nothing is known of any thread. A snapshot and a clear must follow. */
+void sched_books_forget(struct sched_books *b);
+
 /* Of the interval: from one snapshot to another. */
 uint64_t sched_books_duration(const struct sched_books *b);
 void sched_books_machine(const struct sched_books *b, struct sched_machine *ret_difference);
@@ -67,11 +73,14 @@ size_t sched_books_threads(const struct sched_books *b);
 /* Threads that could not be remembered: out of memory. */
 uint64_t sched_books_lost(const struct sched_books *b);
 
+/* Paths of cgroups for which there was no room. */
+uint64_t sched_books_cgroups_refused(const struct sched_books *b);
+
 /* Goes through the rows: start with *cursor = 0; false at the end. */
 bool sched_books_next(const struct sched_books *b, size_t *cursor,
 		      const struct sched_row_key **ret_key, const struct sched_row **ret_row);
 
-/* The path of a cgroup, or NULL if it is not known. */
+/* The path of a cgroup as clean text, or NULL if it is not known. */
 const char *sched_books_cgroup_path(const struct sched_books *b, uint64_t id);
 
 #endif

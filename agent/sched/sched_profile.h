@@ -15,39 +15,43 @@
 #ifndef AGENT_SCHED_SCHED_PROFILE_H
 #define AGENT_SCHED_SCHED_PROFILE_H
 
-#include "agent/sched/books.h"
+#include "agent/sched/sched_writer.h"
 #include "proto/profile.h"
 
 /* The sample types, in this order. */
-#define SCHED_VALUES(X) \
-	X(WALL, "wall", "nanoseconds") \
-	X(ENTRIES, "entries", "count") \
-	X(DELAYS, "delays", "count") \
-	X(OFF, "off_cpu", "count") \
-	X(DELAY, "delay", "nanoseconds") \
-	X(MIGRATIONS, "migrations", "count") \
-	X(THREADS, "threads", "count") \
+#define SCHED_VALUES(X)                                                                            \
+	X(WALL, "wall", "nanoseconds")                                                             \
+	X(ENTRIES, "entries", "count")                                                             \
+	X(DELAYS, "delays", "count")                                                               \
+	X(OFF, "off_cpu", "count")                                                                 \
+	X(DELAY, "delay", "nanoseconds")                                                           \
+	X(MIGRATIONS, "migrations", "count")                                                       \
+	X(THREADS, "threads", "count")                                                             \
 	X(LIFETIME, "lifetime", "nanoseconds")
 
 enum sched_value {
 #define X(id, type, unit) SCHED_##id,
 	SCHED_VALUES(X)
 #undef X
-	SCHED_VALUE_COUNT
+		SCHED_VALUE_COUNT
 };
 
-#define SCHED_FRAME_STOLEN "stolen"
-#define SCHED_FRAME_DELAY "run-queue delay"
-#define SCHED_FRAME_OFF "off-CPU"
+#define SCHED_FRAME_DELAY  "run-queue delay"
+#define SCHED_FRAME_OFF    "off-CPU"
 #define SCHED_FRAME_THREAD "thread"
 #define SCHED_LABEL_BUCKET "from_ns"
-#define SCHED_LABEL_MAX "max_delay_ns"
+#define SCHED_LABEL_MAX    "max_delay_ns"
 
-extern const char *const sched_state_names[SONDE_SCHED_STATE_COUNT];
-extern const char *const sched_reason_names[SONDE_SCHED_STATE_COUNT];
+struct sched_profile_options {
+	uint64_t realtime_ns; /* the end of the interval */
+	size_t max_bytes;
+	bool wall_only; /* time by state and reason, no more: a profile for stores */
+	/* Adds labels of a row from its cgroup's path, which may be NULL; or NULL. */
+	void (*label)(struct sched_writer *w, const char *cgroup);
+};
 
-/* A profile of the books' interval, which ended now (`realtime_ns`). 0 or -errno. */
-int sched_profile_new(const struct sched_books *b, uint64_t realtime_ns, size_t max_bytes,
+/* A profile of the books' interval: 0 or -errno. */
+int sched_profile_new(const struct sched_books *b, const struct sched_profile_options *options,
 		      struct profile **ret_profile);
 
 #endif

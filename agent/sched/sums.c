@@ -28,6 +28,7 @@ static int64_t exec_of(const struct sonde_sched_thread *t, int64_t on_cpu_ns)
 void sched_sums_of(const struct sonde_sched_thread *t, uint64_t now_ns, struct sched_sums *ret_sums)
 {
 	struct sched_sums s = { .delay_ns = (int64_t)t->delay_ns,
+				.off_ns = (int64_t)t->off_ns,
 				.migrations = t->migrations - t->migrations_birth };
 
 	for (int i = 0; i < SONDE_SCHED_STATE_COUNT; i++) {
@@ -56,6 +57,7 @@ void sched_totals_add(struct sched_totals *totals, const struct sched_sums *from
 	}
 	totals->exec_ns += to->exec_ns - from->exec_ns;
 	totals->delay_ns += to->delay_ns - from->delay_ns;
+	totals->off_ns += to->off_ns - from->off_ns;
 	totals->migrations += (uint32_t)(to->migrations - from->migrations);
 }
 
@@ -71,6 +73,40 @@ uint64_t sched_max_delay(const struct sonde_sched_thread *t, uint32_t epoch)
 			max = t->max[i].ns;
 	}
 	return max;
+}
+
+static int64_t positive(int64_t n)
+{
+	return n < 0 ? 0 : n;
+}
+
+/* Takes up to `debt` from a bucket; what is left of the debt. */
+static int64_t take(int64_t *ns, int64_t debt)
+{
+	int64_t part = debt < positive(*ns) ? debt : positive(*ns);
+
+	*ns -= part;
+	return debt - part;
+}
+
+void sched_settle(int64_t ns[SONDE_SCHED_STATE_COUNT], int64_t exec_ns)
+{
+	int64_t debt = exec_ns - ns[SONDE_SCHED_RUNNING];
+	int largest = 0;
+
+	if (debt > 0)
+		ns[SONDE_SCHED_RUNNING] = exec_ns;
+	debt = take(&ns[SONDE_SCHED_WOKEN], positive(debt));
+	debt = take(&ns[SONDE_SCHED_PREEMPTED], debt);
+	for (int i = 0; i < SONDE_SCHED_STATE_COUNT; i++) {
+		if (ns[i] < 0) {
+			debt -= ns[i];
+			ns[i] = 0;
+		}
+		if (ns[i] > ns[largest])
+			largest = i;
+	}
+	take(&ns[largest], debt);
 }
 
 int64_t sched_stolen_ns(const struct sched_totals *totals)

@@ -197,9 +197,9 @@ class Stored:
         return self.profile.total(i, lambda s: s.labels.get(lab.LABEL_PID) == pid) / 1e9
 
 
-def stored(directory):
-    """All profiles of the store, oldest first."""
-    paths = sorted(glob.glob(f"{directory}/profiles/*/*.pb.gz"))
+def stored(directory, kind="cpu"):
+    """All profiles of a type in the store, oldest first."""
+    paths = sorted(glob.glob(f"{directory}/profiles/*/*-{kind}.pb.gz*"))
     return sorted((Stored(p, pprofread.load(p)) for p in paths), key=lambda s: s.start)
 
 

@@ -126,7 +126,7 @@ def steps_down():
                 f.write("cpu-budget: 0.01\n")
             agent.process.send_signal(signal.SIGHUP)
             with explosion():
-                got = agent.wait_metric("sonde_governor_level", 4, timeout=90)
+                got = agent.wait_metric("sonde_governor_level", 5, timeout=90)
                 low = time.time()
                 time.sleep(2 * calm)
                 high = time.time()
@@ -138,7 +138,7 @@ def steps_down():
             wanted = lambda: agent.metrics()["sonde_governor_level"] == 0
             agentlab.wait_for(wanted, 120, "back at full service")
             equal(agent.metrics()["sonde_frequency_hertz"], HZ, "frequency at the end")
-            check(agent.metrics()["sonde_governor_steps_total[up]"] >= 4, "steps up in the metrics")
+            check(agent.metrics()["sonde_governor_steps_total[up]"] >= 5, "steps up in the metrics")
             agent.wait_metric("sonde_windows_total", agent.metrics()["sonde_windows_total"] + 2)
             equal(agent.stop()[0], 0, "exit status")
         judge(directory, agent, truth, changed, (low, high))
@@ -151,7 +151,7 @@ def judge(directory, agent, truth, changed, low):
     announced = [c for p in profiles for c in p.profile.comments]
     for line in steps:
         check(line in announced, f"no profile has the comment {line!r}")
-    equal(len([c for c in announced if c.startswith("governor: more")]), 4, "steps up in profiles")
+    equal(len([c for c in announced if c.startswith("governor: more")]), 5, "steps up in profiles")
     agentlab.no_overlap(profiles)
     compare("before", [p for p in profiles if p.end <= changed + 0.1], truth)
     across = [p for p in profiles if p.end > changed + 0.1 and p.start < low[0] - 0.1]

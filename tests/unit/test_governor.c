@@ -49,7 +49,7 @@ static void test_lasting_overload_steps_down_within_two_minutes(void **state)
 		seconds += INTERVAL;
 	}
 	assert_in_range(seconds, 60, 120);
-	assert_int_equal(g.level, 2);
+	assert_string_equal(governor_level(&g)->name, "half rate");
 }
 
 /* A load whose cost is proportional to the rate must come to rest below the budget. */
@@ -77,9 +77,30 @@ static void test_comes_back_up(void **state)
 		judge(&g, 0.001 / governor_level(&g)->rate_divisor);
 		intervals++;
 	}
-	assert_int_equal(intervals,
-			 GOVERNOR_UP_INTERVALS * (int)(GOVERNOR_LEVELS - 1));
-	assert_int_equal(g.steps_up, GOVERNOR_LEVELS - 1);
+	/* The rung of the scheduler accounting is passed over: there is none. */
+	assert_int_equal(intervals, GOVERNOR_UP_INTERVALS * (int)(GOVERNOR_LEVELS - 2));
+	assert_int_equal(g.steps_up, GOVERNOR_LEVELS - 2);
+}
+
+/* Scheduler accounting costs by the switches: it goes first, and comes back when they are few. */
+static void test_sched_goes_first_and_comes_back(void **state)
+{
+	struct governor g = { .cpu_budget = 0.01, .has_sched = true };
+	struct governor_usage usage = { .seconds = INTERVAL };
+
+	for (int i = 0; i < 1000; i++) {
+		usage.sched = 0.009;
+		usage.cpu = governor_level(&g)->no_sched ? 0.003 : 0.012;
+		governor_judge(&g, &usage);
+	}
+	assert_int_equal(g.level, 1);
+	assert_true(governor_level(&g)->no_sched);
+	assert_false(governor_level(&g)->no_new_names);
+	assert_int_equal(g.steps_down, 1); /* no swinging */
+	usage = (struct governor_usage){ .seconds = INTERVAL, .cpu = 0.003, .sched = 0.001 };
+	for (int i = 0; i < GOVERNOR_UP_INTERVALS; i++)
+		governor_judge(&g, &usage);
+	assert_int_equal(g.level, 0);
 }
 
 static void test_stays_on_the_ladder(void **state)
@@ -121,6 +142,7 @@ int main(void)
 		cmocka_unit_test(test_lasting_overload_steps_down_within_two_minutes),
 		cmocka_unit_test(test_comes_to_rest),
 		cmocka_unit_test(test_comes_back_up),
+		cmocka_unit_test(test_sched_goes_first_and_comes_back),
 		cmocka_unit_test(test_stays_on_the_ladder),
 		cmocka_unit_test(test_no_budget_no_steps),
 		cmocka_unit_test(test_memory_cap),

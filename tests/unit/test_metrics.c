@@ -39,6 +39,23 @@ static void test_family(void **state)
 		       "sonde_memory_bytes 1.5\n");
 }
 
+static void test_several_labels(void **state)
+{
+	const struct metric_label labels[] = { { "le", "+Inf" }, { "container", "a\"b" } };
+	struct buf b;
+
+	buf_init(&b, 4096);
+	metric_family(&b, "sonde_x_seconds", METRIC_HISTOGRAM, "X.");
+	metric_labelled(&b, "sonde_x_seconds_bucket", labels, 2, 3);
+	metric_labelled(&b, "sonde_x_seconds_sum", labels + 1, 1, 0.5);
+	metric_labelled(&b, "sonde_x_seconds_count", NULL, 0, 3);
+	check_text(&b, "# HELP sonde_x_seconds X.\n"
+		       "# TYPE sonde_x_seconds histogram\n"
+		       "sonde_x_seconds_bucket{le=\"+Inf\",container=\"a\\\"b\"} 3\n"
+		       "sonde_x_seconds_sum{container=\"a\\\"b\"} 0.5\n"
+		       "sonde_x_seconds_count 3\n");
+}
+
 static void test_escapes(void **state)
 {
 	struct buf b;
@@ -113,7 +130,7 @@ static void test_promtool(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_family),   cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_family),   cmocka_unit_test(test_several_labels), cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_values),   cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_promtool),
 	};

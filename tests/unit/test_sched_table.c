@@ -13,6 +13,9 @@
 
 enum { MAX_BYTES = 16 << 20 };
 
+static const struct sched_profile_options options = { .realtime_ns = (uint64_t)(5000 * MS),
+						       .max_bytes = MAX_BYTES };
+
 static const struct sched_view by_process = { .by = "process", .sort = "run" };
 
 static int append(void *context, const void *bytes, size_t len)
@@ -65,7 +68,7 @@ static struct profile *example(bool by_thread)
 	sched_books_thread(b, &w, 1000 * MS, 0);
 	sched_books_thread(b, &k, 1000 * MS, 0);
 	lab_snapshot(b, 1000);
-	assert_int_equal(sched_profile_new(b, 5000 * MS, MAX_BYTES, &p), 0);
+	assert_int_equal(sched_profile_new(b, &options, &p), 0);
 	sched_books_free(b);
 	return through_pprof(p);
 }
@@ -204,7 +207,7 @@ static void negative_differences_are_settled(void **state)
 	t.since += (uint64_t)(1090 * MS);
 	sched_books_thread(b, &t, 1100 * MS, 0);
 	lab_snapshot(b, 1100);
-	assert_int_equal(sched_profile_new(b, 0, MAX_BYTES, &p), 0);
+	assert_int_equal(sched_profile_new(b, &options, &p), 0);
 	sched_books_free(b);
 	assert_int_equal(sched_table_make(p, &by_process, &table), 0);
 	for (int i = 0; i < SONDE_SCHED_STATE_COUNT; i++) {
