@@ -127,7 +127,7 @@ static int read_cpus(struct sched_collect *c, struct sched_machine *m)
 	 * Those that live until now. A thread that was already half gone when the others were seeded
 	 * ends without having begun.
 	 */
-	if ((int64_t)m->untracked_threads <= 0)
+	if ((int64_t)m->untracked_threads < 0)
 		m->untracked_threads = m->untracked_ns = m->untracked_on_cpu_ns = 0;
 	m->untracked_ns += m->untracked_threads * m->now_ns;
 	free(counters);
