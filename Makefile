@@ -241,7 +241,7 @@ bench-names: all workloads $(BUILD)/tools/lookups
 	$(Q)python3 -B tests/bench/names.py
 bench-depth: all workloads
 	$(Q)python3 -B tests/bench/depth.py
-bench-sched: all
+bench-sched: all $(BUILD)/workloads/schedmix
 	$(Q)python3 -B tests/bench/sched.py
 soak: all workloads
 	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) python3 tests/soak/soak.py

@@ -4,9 +4,11 @@
 
 Pairs, without and with a tracer, the tracers taking turns: CPU time of the benchmark with over
 without. Then the run time of sonde's programs by the kernel's BPF statistics, which add
-two readings of the clock to each run.
+two readings of the clock to each run. Last, a program that only computes, beside another that makes 20,000
+switches a second on the same CPU: its time with sonde over that without.
 Settings: BENCH_PAIRS=7 BENCH_LOOPS=150000 BENCH_TOOLS="sonde bpftrace perf-sched ..."
 """
+import json
 import os
 import re
 import resource
@@ -19,6 +21,8 @@ import tempfile
 import time
 
 SONDE = os.environ.get("SONDE", "build/sonde")
+SCHEDMIX = os.path.join(os.environ.get("BUILD", "build"), "workloads", "schedmix")
+STEPS = "200"  # millions: about a tenth of a second
 PAIRS = int(os.environ.get("BENCH_PAIRS", "7"))
 LOOPS = os.environ.get("BENCH_LOOPS", "150000")
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
@@ -89,6 +93,37 @@ def bpf_ns(command):
             re.finditer(r"name (sonde_sched_(?:switch|wakeup)) .*run_time_ns (\d+) run_cnt (\d+)", text)]
 
 
+def work():
+    """Seconds of a program that computes on CPU 1; of eight tries the best, since a machine has other work."""
+    run = ["taskset", "-c", "1", SCHEDMIX, "work", "0", STEPS]
+    return min(json.loads(subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout)["elapsed"]
+               for _ in range(8)) / 1e9
+
+
+def switches():
+    with open("/proc/stat") as f:
+        return int(re.search(r"^ctxt (\d+)", f.read(), re.M).group(1))
+
+
+def beside(command):
+    pace = subprocess.Popen(["taskset", "-c", "1", "chrt", "-f", "1", SCHEDMIX, "pace", "100000", "100"], stdout=subprocess.DEVNULL)
+    found, rates = [], []
+    try:
+        for _ in range(2 * PAIRS):
+            base = work()
+            tracer = Tracer(command, 1)
+            before, began = switches(), time.monotonic()
+            found.append(work() / base)
+            rates.append((switches() - before) / (time.monotonic() - began))
+            tracer.stop()
+    finally:
+        pace.kill()
+        pace.wait()
+    found.sort()
+    print(f"{'beside a load':18} time x {statistics.median(found):.3f} [{found[0]:.3f} .. {found[-1]:.3f}], "
+          f"{len(found)} pairs, {statistics.median(rates):.0f} switches/s")
+
+
 def main():
     if not shutil.which("perf"):
         sys.exit("perf is not installed")
@@ -105,6 +140,7 @@ def main():
                   f"{len(pairs)} pairs, untraced {statistics.median(b for _, b in pairs):.2f} s")
         for program, ns in bpf_ns(known["sonde"][0]):
             print(f"{program:18} {ns:.0f} ns a run")
+        beside(known["sonde"][0])
 
 
 main()

@@ -5,6 +5,7 @@
 Called as `test_sched.py drive FILE SECONDS` it is the load itself: all roles of schedmix at
 once; sonde records it as its command, so that the lives of all roles lie within the recording.
 """
+import contextlib
 import csv
 import io
 import json
@@ -19,7 +20,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lab  # noqa: E402
-from tap import check, near, note, run, skip, test  # noqa: E402
+from tap import check, equal, near, note, run, skip, test  # noqa: E402
 
 MS, S = 1e6, 1e9
 SECONDS = lab.seconds(15, 60)
@@ -33,12 +34,13 @@ ROLES = [
     ("busy1", "", 0, None), ("busy2", "", 0, None), ("busy3", "", 0, None),
     ("busy_nice5", "", 5, None), ("busy_nice10", "", 10, None), ("busy_nice-5", "", -5, None),
     ("sleep1", "1", 0, "sleep"), ("sleep10", "10", 0, "sleep"), ("sleep100", "100", 0, "sleep"),
-    ("read", "FILE", 0, "disk"), ("lock", "", 0, "lock"), ("pipe", "", 0, "pipe"),
+    ("read", "FILE", 0, "disk"), ("fault", "FILE", 0, "page_fault"), ("lock", "", 0, "lock"), ("pipe", "", 0, "pipe"),
     ("socket", "", 0, "socket"), ("pool", "", 0, "lock"), ("poll", "", 0, "poll"),
     ("child", "", 0, "child"), ("vfork", "", 0, "child"), ("rt", "", 0, "sleep"),
     ("sleep_stopped", "10", 0, "stopped"), ("busy_quota", "", 0, None),
 ]
 
+SOME = ("busy1", "busy2", "busy3", "sleep1", "sleep10", "poll") # of no more threads than one
 
 # ---- the load ----
 
@@ -218,7 +220,7 @@ def on_cpu():
              f"{truth['rusage'] / S:.3f}, stolen {row['stolen'] / S:.3f}")
         near(row["run"] / S, truth["cpu"] / S, 0.01 * truth["cpu"] / S + 0.01, f"{role} and its own clock")
         if role not in ("child", "vfork"):  # rusage has the children's, too
-            near(row["run"] / S, truth["rusage"] / S, 0.01 * truth["rusage"] / S + 0.02, f"{role} and rusage")
+            near(row["run"] / S, truth["rusage"] / S, 0.01 * truth["rusage"] / S + 0.01, f"{role} and rusage")
 
 
 @test("waits for a CPU: within 2 % of the scheduler's run delay")
@@ -228,7 +230,7 @@ def delays():
         note(f"{role}: {have / S:.3f} s, schedstat {truth['delay'] / S:.3f}")
         # Its log ends before it does: on a busy machine the last steps wait, too.
         rest = max(0, row["lifetime"] - logged(truth))
-        check(0.98 * truth["delay"] - 20 * MS <= have <= 1.02 * truth["delay"] + 20 * MS + rest, role)
+        check(0.98 * truth["delay"] - 5 * MS <= have <= 1.02 * truth["delay"] + 5 * MS + rest, role)
 
 
 @test("blocked time: within 2 % of what the programs measured, and for the right reason")
@@ -237,11 +239,11 @@ def blocked():
         have, named = total(row, REASONS), row[reason] if reason else 0
         note(f"{role}: {have / S:.3f} s of {truth['waited'] / S:.3f} measured; {reason}: {named / S:.3f}")
         rest = max(0, row["lifetime"] - logged(truth))
-        check(0.98 * truth["waited"] - 30 * MS <= have <= 1.02 * truth["waited"] + 30 * MS + rest, role)
+        check(0.98 * truth["waited"] - 10 * MS <= have <= 1.02 * truth["waited"] + 10 * MS + rest, role)
         if reason == "stopped":
             near(named / S, Mix.truth["stopped"] / S, 0.02 * Mix.truth["stopped"] / S, "stopped")
         elif reason:
-            check(named >= 0.98 * have - 20 * MS, f"{role}: only {named / S:.3f} of {have / S:.3f} s are {reason}")
+            check(named >= 0.98 * have - 10 * MS, f"{role}: only {named / S:.3f} of {have / S:.3f} s are {reason}")
 
 
 @test("throttled time of a cgroup with a quota: within 2 % of its cpu.stat")
@@ -251,7 +253,8 @@ def quota():
         skip("no cpu controller to make a quota with")
     row = Mix.by_role["busy_quota"]
     note(f"quota: {row['quota'] / S:.3f} s, cpu.stat {Mix.truth['throttled'] / S:.3f} s")
-    near(row["quota"] / S, Mix.truth["throttled"] / S, 0.02 * row["lifetime"] / S, "throttled")
+    # A period may have begun that cpu.stat did not know of yet.
+    near(row["quota"] / S, Mix.truth["throttled"] / S, 0.02 * Mix.truth["throttled"] / S + 0.1, "throttled")
 
 
 @test("no idle task, nothing lost (O-01, O-02)")
@@ -289,6 +292,50 @@ def record(path, *options):
     return result.stdout
 
 
+def losses(path):
+    return dict((name, int(n)) for name, n in re.findall(r"^# (\w+)=(\d+)$", report(path), re.M))
+
+
+def move_between(groups, path):
+    """A busy child for a while in each of the cgroups; the moments go to a file."""
+    child = subprocess.Popen([lab.wl("schedmix"), "busy_moved", "3"], stdout=subprocess.DEVNULL)
+    moments = [child.pid]
+    for group in groups:
+        with open(f"{group}/cgroup.procs", "w") as f:
+            f.write(str(child.pid))
+        moments.append(time.monotonic())
+        time.sleep(0.7)
+    child.wait()
+    moments.append(time.monotonic())
+    with open(path, "w") as f:
+        json.dump(moments, f)
+
+
+@test("a process moved between cgroups: its time is that of the cgroup it was in")
+def moved():
+    base = next((b for b in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup") if os.path.exists(f"{b}/cgroup.procs")), None)
+    groups = [f"{base}/sonde_moved_{x}" for x in "ab"]
+    with lab.Scratch() as scratch:
+        path, truth = os.path.join(scratch, "moved.pb.gz"), os.path.join(scratch, "truth.json")
+        try:
+            for group in groups:
+                os.makedirs(group, exist_ok=True)
+            record(path, "--", sys.executable, os.path.abspath(__file__), "move", truth, *groups)
+        finally:
+            for group in groups:
+                os.rmdir(group)
+        with open(truth) as f:
+            pid, to_a, to_b, end = json.load(f)
+        run_ = sum(r["run"] + r["stolen"] + total(r, WAITS) for r in rows(path) if r["pid"] == pid) / S
+        by_group = {r["cgroup"].rsplit("/", 1)[-1]: r["lifetime"] / S for r in rows(path, "--by", "cgroup")}
+        note(f"in a {to_b - to_a:.3f} s, in b {end - to_b:.3f} s; {by_group}")
+        # A move is noticed when the thread gets a CPU the next time, or at the snapshot.
+        near(by_group["sonde_moved_a"], to_b - to_a, 0.1, "time in a")
+        near(by_group["sonde_moved_b"], end - to_b, 0.1, "time in b")
+        near(run_, end - to_a, 0.1, "time of the process")
+        equal(losses(path).get("merged", 0), 0, "segments that the ring refused")
+
+
 @test("more threads than there is room for: nothing lost uncounted")
 def overflow():
     with lab.Scratch() as scratch:
@@ -302,20 +349,82 @@ def overflow():
         near(float(share.group(1)), 100, 0.5, "accounted for")
 
 
-@test("20,000 threads that all wake five times a second: no loss, within bounds")
+def switches():
+    with open("/proc/stat") as f:
+        return int(re.search(r"^ctxt (\d+)", f.read(), re.M).group(1))
+
+
+@test("20,000 threads that sleep and wake, pipes beside: no loss, memory bounded")
 def crowd():
+    seconds = lab.seconds(6, 60)
     with lab.Scratch() as scratch:
         path = os.path.join(scratch, "crowd.pb.gz")
-        record(path, "--", lab.wl("crowd"), "-t", "6", "-n", "20000", "-p", "200", "-m", "100",
-               "-f", os.path.join(scratch, "crowd.so"))
+        pipes = [subprocess.Popen(["taskset", "-c", str(cpu), lab.wl("schedmix"), "pipe", str(seconds)],
+                                  stdout=subprocess.DEVNULL) for cpu in range(os.cpu_count())]
+        before, began = switches(), time.monotonic()
+        recorder = subprocess.Popen([lab.SONDE, "sched", "record", "-q", "-o", path, "--", lab.wl("crowd"),
+                                     "-t", str(seconds), "-n", "20000", "-p", "2000", "-m", "100",
+                                     "-f", os.path.join(scratch, "crowd.so")])
+        peak = 0
+        while recorder.poll() is None:
+            with contextlib.suppress(OSError, AttributeError), open(f"/proc/{recorder.pid}/status") as f:
+                peak = int(re.search(r"^VmHWM:\s+(\d+)", f.read(), re.M).group(1))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                recorder.wait(0.1)
+        rate = (switches() - before) / (time.monotonic() - began)
+        for pipe in pipes:
+            pipe.wait()
+        equal(recorder.returncode, 0, "status of sched record")
+        note(f"{rate:.0f} switches/s; at most {peak / 1024:.1f} MiB resident")
+        check(0 < peak < 96 << 10, "resident memory of the recorder")
+        if lab.FULL:
+            check(rate >= 100000, f"only {rate:.0f} switches/s: the machine did other things")
         row = max((r for r in rows(path, "--by", "comm")), key=lambda r: r["threads"])
         check(row["threads"] >= 1000, f"the largest row has {row['threads']} threads")
         text = report(path)
         share = re.search(r"lived \(([\d.]+) %\)", text)
-        losses = re.findall(r"^# (\w+=\d+)$", text, re.M)
-        note(f"{row['threads']} threads, {row['voluntary'] + row['involuntary']} switches, {share.group(1)} %, {losses}")
+        lost = losses(path)
+        note(f"{row['threads']} threads, {row['voluntary'] + row['involuntary']} switches, {share.group(1)} %, {lost}")
         near(float(share.group(1)), 100, 0.5, "accounted for")
-        check(not any(l.startswith(("threads_full", "torn", "read_errors", "backwards")) for l in losses), str(losses))
+        for name in ("threads_full", "ends_refused", "torn", "read_errors", "backwards", "stale", "lost"):
+            check(not lost.get(name), f"{name}: {lost}")
+
+
+def perf_latency(path):
+    """(name, pid) -> (delays, their sum in ns) by perf sched."""
+    shown = subprocess.run(["perf", "sched", "latency", "-p", "-i", path], capture_output=True, text=True)
+    found = {}
+    for m in re.finditer(r"^\s*(\S+):\(?(\d+)\)?\s*\|\s*([\d.]+) ms \|\s*(\d+) \| avg:\s*([\d.]+) ms", shown.stdout,
+                         re.M):
+        count, ns = found.get((m[1], int(m[2])), (0, 0))
+        found[m[1], int(m[2])] = count + int(m[4]), ns + int(m[4]) * float(m[5]) * MS
+    return found, shown.stdout
+
+
+@test("run-queue delays beside perf sched, at a rate that it holds: within 5 %")
+def beside_perf():
+    lab.need("perf")
+    if not lab.FULL:
+        skip("FULL=1 runs it: a file of perf's of 20 s")
+    with lab.Scratch() as scratch:
+        mine, theirs, truth = (os.path.join(scratch, n) for n in ("s.pb.gz", "perf.data", "truth.json"))
+        result = subprocess.run(["perf", "sched", "record", "-m", "16M", "-o", theirs, lab.SONDE, "sched", "record", "-q",
+                                 "-o", mine, "--", sys.executable, os.path.abspath(__file__), "drive_some",
+                                 truth, "10"], capture_output=True, text=True)
+        if not os.path.exists(theirs) or re.search(r"LOST|lost", result.stderr):
+            skip(f"perf sched does not hold this rate, or does not run here: {result.stderr[-200:]}")
+        found, text = perf_latency(theirs)
+        compared = 0
+        for row in rows(mine):
+            if row["comm"] not in SOME or row["delay"] < 5 * MS:
+                continue
+            task = row["comm"], row["pid"]
+            check(task in found, f"perf does not know {task}: {text[:3000]}")
+            count, ns = found[task]
+            note(f"{row['comm']}: {row['delays']} waits, {row['delay'] / MS:.2f} ms; perf {count}, {ns / MS:.2f} ms")
+            near(row["delay"] / MS, ns / MS, 0.05 * ns / MS + 1, row["comm"])
+            compared += 1
+        check(compared >= 4, f"{compared} compared")
 
 
 @test("tables each interval; filters; a wrong word and a wrong file get one line")
@@ -332,8 +441,13 @@ def command_line():
         check(shutil.which("python3"), "python3")
 
 
-if len(sys.argv) > 2 and sys.argv[1] == "drive":
+if len(sys.argv) > 3 and sys.argv[1] == "move":
+    move_between(sys.argv[3:], sys.argv[2])
+    sys.exit(0)
+if len(sys.argv) > 2 and sys.argv[1] in ("drive", "drive_some"):
     SECONDS = float(sys.argv[3])
+    if sys.argv[1] == "drive_some":
+        ROLES = [row for row in ROLES if row[0] in SOME]
     drive(sys.argv[2])
     sys.exit(0)
 run()

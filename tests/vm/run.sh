@@ -45,7 +45,7 @@ make_initramfs() {
 		cp "$object" "$root/objects/$(cut -d / -f 1 <<<"${object#"$build/compilers/"}")-$(basename "$object")"
 	done
 	make_newer "$root/bin"
-	cp tests/vm/guest/checks.sh tests/vm/guest/nmi.sh tests/vm/guest/unwind.sh "$root/"
+	cp tests/vm/guest/{checks,sched,unwind,nmi}.sh "$root/"
 	cp tests/vm/guest/init "$root/init"
 	chmod 755 "$root/init"
 	ln -s busybox "$root/bin/sh"

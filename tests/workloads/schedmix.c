@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -30,6 +31,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 enum { MAX_THREADS = 64, READ_BYTES = 1 << 20, CHILD_US = 300, RT_PRIORITY = 10 };
+enum { FAULT_BYTES = 32 << 20, FAULT_STEP = 256 << 10 };
 
 struct log {
 	uint64_t cpu, delay, waited;
@@ -103,6 +105,31 @@ static void busy(struct log *log)
 		spin_ns(1000000);
 }
 
+/* As much as the argument says (millions of steps), however long it takes. */
+static void worker(struct log *log)
+{
+	uint64_t left = strtoull(argument, NULL, 10) * 1000000;
+
+	while (left--)
+		__asm__ volatile("");
+}
+
+/* Wakes up each so many microseconds: two switches each time beside something busy. */
+static void pacer(struct log *log)
+{
+	uint64_t next = now_ns(), step = strtoull(argument, NULL, 10) * 1000;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (go_on()) {
+		struct timespec ts;
+
+		next += step;
+		ts = (struct timespec){ .tv_sec = (time_t)(next / 1000000000u),
+					.tv_nsec = (long)(next % 1000000000u) };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	}
+}
+
 static void sleeper(struct log *log)
 {
 	uint64_t ns = strtoull(argument, NULL, 10) * 1000000;
@@ -137,6 +164,23 @@ static void reader(struct log *log)
 		if (n < 0)
 			die("read");
 		at = n < READ_BYTES ? 0 : at + n;
+	}
+}
+
+/* Touches pages that are on the disk only. */
+static void faulter(struct log *log)
+{
+	int fd = open(argument, O_RDONLY | O_CLOEXEC);
+	char *map = mmap(NULL, FAULT_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (map == MAP_FAILED || madvise(map, FAULT_BYTES, MADV_RANDOM))
+		die(argument);
+	while (go_on()) {
+		if (madvise(map, FAULT_BYTES, MADV_DONTNEED) ||
+		    posix_fadvise(fd, 0, FAULT_BYTES, POSIX_FADV_DONTNEED))
+			die("dontneed");
+		for (size_t at = 0; at < FAULT_BYTES && go_on(); at += FAULT_STEP)
+			*(volatile char *)(map + at);
 	}
 }
 
@@ -239,6 +283,7 @@ static const struct role_row roles[] = {
 	{ "busy", busy, 1 },	  { "sleep", sleeper, 1 }, { "rt", real_time, 1 },
 	{ "read", reader, 1 },	  { "pipe", ping, 2 },	   { "socket", ping, 2 },
 	{ "lock", futex_ping, 2 }, { "pool", idle_pool, 32 }, { "poll", poller, 1 },
+	{ "fault", faulter, 1 },  { "work", worker, 1 },   { "pace", pacer, 1 },
 	{ "child", forker, 1 },	  { "vfork", vforker, 1 }, { NULL, NULL, 0 },
 };
 

@@ -327,58 +327,6 @@ agent_soak() {
 		near "$(grep -E ' (WARN|ERROR) ' agent.log | grep -vc ';.*;')" 0 0 # but doctor's findings
 }
 
-# A column of the row of a command, of what `sonde sched record` wrote, in ms.
-sched_ms() { # command column
-	sonde sched report -n 0 --by comm --comm "$1" --csv sched.pb.gz | awk -F, -v column="$2" '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i }
-		NR == 2 { printf "%d\n", $at / 1000000 }'
-}
-
-# Percent of the threads' lifetimes that the buckets add up to.
-accounted() {
-	sonde sched report -n 0 sched.pb.gz | sed -n 's/.*lived (\([0-9.]*\) %).*/\1/p'
-}
-
-# K-06, O-02, O-03: the same on all kernels, no idle task, a sleep that began before and goes on.
-sched_books() {
-	start split -t 60
-	start outside -t 60
-	start sleep 60
-	sonde sched record -d 5 -o sched.pb.gz || return 1
-	sonde sched report -n 0 -k sched.pb.gz
-	near "$(accounted)" 100 0.5 || return 1
-	at_least "$(sched_ms sleep sleep)" 4500 || return 1
-	near "$(sched_ms sleep sleep)" "$(sched_ms sleep lifetime)" 20 || return 1
-	at_least "$(sched_ms split run)" 1000 || return 1
-	sonde sched report -n 0 -k sched.pb.gz | grep -E 'swapper|idle/' && return 1
-	return 0
-}
-
-# A busy process with a fifth of a CPU is throttled for the rest.
-sched_quota() {
-	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
-	mkdir -p /sys/fs/cgroup/quota
-	echo '20000 100000' >/sys/fs/cgroup/quota/cpu.max
-	start inside -t 60
-	echo $last >/sys/fs/cgroup/quota/cgroup.procs
-	sonde sched record -d 5 -o sched.pb.gz || return 1
-	sonde sched report -n 0 sched.pb.gz
-	grep throttled /sys/fs/cgroup/quota/cpu.stat
-	near "$(accounted)" 100 0.5 || return 1
-	near "$(sched_ms inside quota)" $(($(sched_ms inside lifetime) * 8 / 10)) 500
-}
-
-sched_stopped() {
-	start split -t 60
-	until grep -q split /proc/$last/comm; do usleep 10000; done
-	kill -STOP $last
-	sonde sched record -d 3 -o sched.pb.gz || return 1
-	kill -CONT $last
-	sonde sched report -n 0 sched.pb.gz
-	at_least "$(sched_ms split stopped)" 2500 &&
-		near "$(sched_ms split stopped)" "$(sched_ms split lifetime)" 20
-}
-
 check 'programs of each clang load (K-01)' clangs
 grep VERIFY $out | sed 's/^/TAP: # /'
 if ! check 'loads, attaches, reports' loads; then
@@ -405,9 +353,7 @@ check 'children of -p' children
 check 'exit status of the command' exit_status
 check 'no type information (BTF): one line, exit status 1' no_btf
 check 'little memory to lock, and no right to raise it (K-03)' small_memlock
-check 'scheduler: every thread accounted for (K-06, O-02, O-03)' sched_books
-check 'scheduler: throttled by a quota' sched_quota
-check 'scheduler: stopped' sched_stopped
+. /sched.sh
 if [ "${soak:-0}" -gt 0 ]; then
 	check "the agent beside a mixed load for $soak s: memory and fds flat, none late, books closed" agent_soak &&
 		sed -n '/^exit status/,$p' $out | sed 's/^/TAP: # /'
