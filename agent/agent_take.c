@@ -13,6 +13,12 @@ enum { WARM_UP_QUIET_MS = 100 };
 /* For what is met; and as long as tables of files that were met are being read. */
 static const nsec_t WARM_UP_MOST = NSEC_PER_SEC / 2, WARM_UP_TABLES = 5 * NSEC_PER_SEC;
 
+/*
+ * A profile that others follow waits this long for files that its last samples need: names of JIT
+ * code are read once the samples are there, which takes milliseconds.
+ */
+static const nsec_t MORE_WAIT = NSEC_PER_SEC / 10;
+
 /* Why a profile is taken. */
 enum take { TAKE_MORE, TAKE_LAST, TAKE_UNWANTED };
 
@@ -107,10 +113,13 @@ static nsec_t end_of_profile(const struct agent *a)
 	return a->end && a->end < flipped ? a->end : flipped;
 }
 
-/* Nothing is sampled any more, so there is time: what is still missing then has a reason. */
-static void wait_for_files(struct agent *a)
+/*
+ * For files that samples need, `most` ns. What the ring buffer brings is taken in meanwhile, and counts
+ * keep in the kernel.
+ */
+static void wait_for_files(struct agent *a, nsec_t most)
 {
-	nsec_t end = clock_monotonic() + a->options.last_wait_ns, now;
+	nsec_t end = clock_monotonic() + most, now;
 
 	while (resolver_is_waiting(a->resolver) && (now = clock_monotonic()) < end) {
 		struct pollfd fd = { .fd = a->fd, .events = POLLIN };
@@ -119,7 +128,6 @@ static void wait_for_files(struct agent *a)
 			break;
 		agent_poll(a);
 	}
-	resolver_stop_waiting(a->resolver);
 }
 
 static int take(struct agent *a, enum take why, struct profile **ret_profile)
@@ -132,8 +140,13 @@ static int take(struct agent *a, enum take why, struct profile **ret_profile)
 		collect_stop(a->collect);
 	drain_error = agent_drain(a);
 	p->duration_ns = (int64_t)(end_of_profile(a) - a->started);
-	if (why == TAKE_LAST)
-		wait_for_files(a);
+	if (why == TAKE_MORE)
+		wait_for_files(a, MORE_WAIT);
+	/* Nothing is sampled any more, so there is time: what is still missing then has a reason. */
+	if (why == TAKE_LAST) {
+		wait_for_files(a, a->options.last_wait_ns);
+		resolver_stop_waiting(a->resolver);
+	}
 	if (why == TAKE_UNWANTED)
 		resolver_discard_waiting(a->resolver);
 	agent_totals(a, &now);

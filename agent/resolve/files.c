@@ -187,7 +187,7 @@ static bool wants_symbols(struct file_table *t, uint64_t id, const char *path, u
 static bool read_file(struct file_table *t, uint64_t id, const struct target_file *target,
 		      uint32_t now)
 {
-	struct read_job job = { .file = id, .fd = target->fd, .identity = target->identity,
+	struct read_job job = { .id = id, .fd = target->fd, .identity = target->identity,
 				.wants_table = true };
 
 	memcpy(job.root, target->root, sizeof(job.root));
@@ -222,7 +222,7 @@ bool file_table_event(struct file_table *t, const struct event *event, uint32_t 
 /* Takes over `symbols`. A file that was given up meanwhile needs none. */
 static void take_symbols(struct file_table *t, const struct read_result *result, uint32_t now)
 {
-	struct known_file *file = known_get(&t->known, result->file, now);
+	struct known_file *file = known_get(&t->known, result->id, now);
 	int err = result->err;
 
 	t->symbols_due--;
@@ -243,24 +243,19 @@ static void take_symbols(struct file_table *t, const struct read_result *result,
 		t->opened++;
 	}
 	if (err == -ESTALE || err == -EAGAIN)
-		forget_list_add(&t->again, result->file);
+		forget_list_add(&t->again, result->id);
 }
 
-void file_table_fetch(struct file_table *t, uint32_t now)
+void file_table_take(struct file_table *t, const struct read_result *result, uint32_t now)
 {
-	struct read_result result;
-
-	/* The rest keeps until the next turn of the loop. */
-	for (int i = 0; i < READER_MAX_RESULTS && reader_next(t->reader, &result); i++) {
-		if (result.part == READ_SYMBOLS) {
-			take_symbols(t, &result, now);
-			continue;
-		}
-		/* A file that cannot be read, or has changed, has no table. */
-		add_built(t, result.file, result.table);
-		if (result.err == -ESTALE)
-			forget_list_add(&t->again, result.file);
+	if (result->part == READ_SYMBOLS) {
+		take_symbols(t, result, now);
+		return;
 	}
+	/* A file that cannot be read, or has changed, has no table. */
+	add_built(t, result->id, result->table);
+	if (result->err == -ESTALE)
+		forget_list_add(&t->again, result->id);
 }
 
 bool file_table_is_reading(const struct file_table *t, const struct known_file *file)

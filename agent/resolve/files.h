@@ -59,8 +59,8 @@ bool file_table_event(struct file_table *t, const struct event *event, uint32_t 
 /* NULL if the file was never announced. */
 struct known_file *file_table_find(struct file_table *t, uint64_t id, uint32_t now);
 
-/* Takes in what the reader has finished. */
-void file_table_fetch(struct file_table *t, uint32_t now);
+/* Takes in, and takes over, a table or symbols that the reader has finished. */
+void file_table_take(struct file_table *t, const struct read_result *result, uint32_t now);
 
 /* Whether the symbols of the file are on their way, and worth waiting for: at most half a minute. */
 bool file_table_is_reading(const struct file_table *t, const struct known_file *file);

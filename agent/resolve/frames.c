@@ -177,12 +177,15 @@ static struct frame_value locate_vdso(struct resolver *r, const struct sonde_fra
 
 /* Named JIT code has a mapping of its own, so that this one is wholly named. */
 static struct frame_value locate_anon(struct resolver *r, const struct sonde_frame *frame,
-				      struct sym_jit *jit)
+				      const struct known_process *process, struct sym_jit *jit)
 {
-	bool left_out = r->options.no_symbols;
-	struct frame_value value = { .reason = left_out ? SYM_LEFT_OUT : SYM_NO_MEMORY };
+	struct frame_value value = { .reason = SYM_NO_MEMORY };
 	struct sym_hit hit;
 
+	if (r->options.no_symbols)
+		value.reason = SYM_LEFT_OUT;
+	else if (process && process->jit_reading)
+		value.reason = SYM_READING;
 	if (jit)
 		value.reason = sym_jit_find(jit, frame->off, &hit);
 	if (value.reason == SYM_OK)
@@ -241,7 +244,7 @@ static bool is_final(const struct resolver *r, const struct sonde_frame *frame,
 }
 
 static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint64_t process_id,
-		      struct known_process *process, struct sample_frames *frames)
+		      const struct known_process *process, struct sample_frames *frames)
 {
 	struct frame_key key = { .file = frame->file, .off = frame->off };
 	struct sym_jit *jit = NULL;
@@ -249,7 +252,7 @@ static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint6
 
 	if (frame->file == SONDE_FRAME_ANON) {
 		if (process && !r->options.no_symbols) {
-			jit = process_jit(&r->tasks, process_id, process, r->now, r->drain_from_ns);
+			jit = process_jit(process);
 			key.process = process_id ^ (jit ? sym_jit_version(jit) : 0);
 		} else {
 			key.process = process_id;
@@ -265,7 +268,7 @@ static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint6
 	else if (frame->file == SONDE_FRAME_VDSO)
 		value = locate_vdso(r, frame);
 	else
-		value = locate_anon(r, frame, jit);
+		value = locate_anon(r, frame, process, jit);
 	push(r, value, frames);
 	if (value.location && is_final(r, frame, value.reason) &&
 	    map_add(&r->frame_locations, &key, &known) == 1)
@@ -273,7 +276,7 @@ static void add_frame(struct resolver *r, const struct sonde_frame *frame, uint6
 }
 
 void frames_add_user(struct resolver *r, const struct user_stack *stack, uint64_t process_id,
-		     struct known_process *process, struct sample_frames *frames)
+		     const struct known_process *process, struct sample_frames *frames)
 {
 	for (uint32_t i = 0; i < stack->count; i++) {
 		if (stack->frames[i].file == SONDE_FRAME_MARKER)

@@ -3,7 +3,6 @@
 #include "agent/resolve/reader.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -35,65 +34,11 @@ struct reader {
 	struct read_result results[READER_MAX_RESULTS];
 	size_t first_result, result_count, result_bytes;
 	size_t busy[READ_PARTS]; /* 1 while such a part is at work */
+	enum read_part last;
 	bool no_symbols, stop, has_ended;
 	int (*call)(void);
 	int call_result;
 };
-
-/* ---- parts of a file ---- */
-
-static void read_table(const struct reader *r, const struct read_job *job,
-		       struct read_result *result)
-{
-	const struct unwind_options options = { .debug_dir = r->options.debug_dir };
-
-	result->err = unwind_table_build(job->fd, &options, &result->table);
-}
-
-static void read_symbols(const struct reader *r, const struct read_job *job,
-			 struct read_result *result)
-{
-	struct sym_file_options options = r->options;
-	char path[PATH_MAX];
-
-	options.path = target_file_path(job->fd, path);
-	options.root = job->root[0] ? job->root : NULL;
-	result->err = sym_file_load(job->fd, &options, &result->symbols);
-}
-
-static void result_drop(struct read_result *result)
-{
-	unwind_table_free(result->table);
-	sym_file_free(result->symbols);
-	result->table = NULL;
-	result->symbols = NULL;
-}
-
-static size_t result_bytes(const struct read_result *result)
-{
-	return (result->table ? result->table->bytes : 0) +
-	       (result->symbols ? sym_file_bytes(result->symbols) : 0);
-}
-
-static struct read_result read_part(const struct reader *r, const struct read_job *job,
-				    enum read_part part)
-{
-	static void (*const read[])(const struct reader *, const struct read_job *,
-				    struct read_result *) = {
-		[READ_TABLE] = read_table,
-		[READ_SYMBOLS] = read_symbols,
-	};
-	struct read_result result = { .file = job->file, .part = part };
-	int err;
-
-	read[part](r, job, &result);
-	err = target_file_verify(job->fd, &job->identity);
-	if (err) {
-		result_drop(&result);
-		result.err = err;
-	}
-	return result;
-}
 
 /* ---- queues; the lock is held ---- */
 
@@ -148,7 +93,7 @@ static void answer_call(struct reader *r)
 /* Waits for room. At the end the result is dropped. */
 static void put_result(struct reader *r, struct read_result *result)
 {
-	size_t bytes = result_bytes(result);
+	size_t bytes = read_result_bytes(result);
 
 	while (!r->stop && !has_room(r, bytes)) {
 		if (r->call)
@@ -157,7 +102,7 @@ static void put_result(struct reader *r, struct read_result *result)
 			pthread_cond_wait(&r->wake, &r->lock);
 	}
 	if (r->stop) {
-		result_drop(result);
+		read_result_drop(result);
 		return;
 	}
 	r->results[(r->first_result + r->result_count) % READER_MAX_RESULTS] = *result;
@@ -169,7 +114,7 @@ static void put_result(struct reader *r, struct read_result *result)
 /* What comes after a part of a job is done: the descriptor goes on, or is closed. */
 static void next_part(struct reader *r, const struct read_job *job, enum read_part done)
 {
-	struct read_result refused = { .file = job->file, .part = READ_SYMBOLS, .err = -EAGAIN };
+	struct read_result refused = { .id = job->id, .part = READ_SYMBOLS, .err = -EAGAIN };
 
 	if (done == READ_TABLE && job->wants_symbols) {
 		if (push(r, &r->queues[READ_SYMBOLS], job))
@@ -185,12 +130,13 @@ static void next_part(struct reader *r, const struct read_job *job, enum read_pa
 static void work_on(struct reader *r, enum read_part part)
 {
 	struct read_job job = pop(&r->queues[part]);
-	struct read_result result = { .file = job.file, .part = part, .err = -ECANCELED };
+	struct read_result result = { .id = job.id, .part = part, .err = -ECANCELED };
 
 	r->busy[part] = 1;
+	r->last = part;
 	if (part != READ_SYMBOLS || !r->no_symbols) {
 		pthread_mutex_unlock(&r->lock);
-		result = read_part(r, &job, part);
+		result = read_part(&r->options, &job, part);
 		pthread_mutex_lock(&r->lock);
 	}
 	put_result(r, &result);
@@ -198,18 +144,29 @@ static void work_on(struct reader *r, enum read_part part)
 	r->busy[part] = 0;
 }
 
+/* What is next: JIT code and tables take turns, symbols wait for both. READ_PARTS: nothing. */
+static enum read_part choose(const struct reader *r)
+{
+	bool is_turn = r->last != READ_JIT || !r->queues[READ_TABLE].count;
+
+	if (r->queues[READ_JIT].count && is_turn)
+		return READ_JIT;
+	if (r->queues[READ_TABLE].count)
+		return READ_TABLE;
+	return r->queues[READ_SYMBOLS].count ? READ_SYMBOLS : READ_PARTS;
+}
+
 static void *work(void *context)
 {
 	struct reader *r = context;
+	enum read_part part;
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->stop) {
 		if (r->call)
 			answer_call(r);
-		else if (r->queues[READ_TABLE].count)
-			work_on(r, READ_TABLE);
-		else if (r->queues[READ_SYMBOLS].count)
-			work_on(r, READ_SYMBOLS);
+		else if ((part = choose(r)) != READ_PARTS)
+			work_on(r, part);
 		else
 			pthread_cond_wait(&r->wake, &r->lock);
 	}
@@ -295,14 +252,18 @@ void reader_free(struct reader *r)
 	if (!r || !end_thread(r))
 		return;
 	for (int part = 0; part < READ_PARTS; part++) {
-		while (r->queues[part].count)
-			close(pop(&r->queues[part]).fd);
+		while (r->queues[part].count) {
+			struct read_job job = pop(&r->queues[part]);
+
+			close(job.fd);
+			sym_jit_free(job.jit);
+		}
 	}
 	while (r->result_count) {
 		struct read_result result;
 
 		reader_next(r, &result);
-		result_drop(&result);
+		read_result_drop(&result);
 	}
 	pthread_cond_destroy(&r->answer);
 	pthread_cond_destroy(&r->wake);
@@ -318,10 +279,11 @@ int reader_fd(const struct reader *r)
 
 int reader_submit(struct reader *r, const struct read_job *job)
 {
+	enum read_part first = job->jit ? READ_JIT : job->wants_table ? READ_TABLE : READ_SYMBOLS;
 	bool taken;
 
 	pthread_mutex_lock(&r->lock);
-	taken = push(r, &r->queues[job->wants_table ? READ_TABLE : READ_SYMBOLS], job);
+	taken = push(r, &r->queues[first], job);
 	pthread_cond_signal(&r->wake);
 	pthread_mutex_unlock(&r->lock);
 	return taken ? 0 : -EAGAIN;
@@ -335,7 +297,7 @@ bool reader_next(struct reader *r, struct read_result *ret_result)
 	found = r->result_count > 0;
 	if (found) {
 		*ret_result = r->results[r->first_result];
-		r->result_bytes -= result_bytes(ret_result);
+		r->result_bytes -= read_result_bytes(ret_result);
 		r->first_result = (r->first_result + 1) % READER_MAX_RESULTS;
 		if (--r->result_count == 0)
 			clear_signal(r);
@@ -354,7 +316,7 @@ size_t reader_bytes(struct reader *r, enum read_part part)
 		const struct read_result *result =
 			&r->results[(r->first_result + i) % READER_MAX_RESULTS];
 
-		bytes += result->part == part ? result_bytes(result) : 0;
+		bytes += result->part == part ? read_result_bytes(result) : 0;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return bytes;

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that reads target files: symbols and unwind tables out of ELF.
+ * The thread that reads target files: symbols and unwind tables out of ELF, names of JIT code.
  *
  * WHY. A large binary takes 0.1 s to read, seconds on a machine that is overloaded or from a disk
  * that is slow. The loop thread has to drain the kernel's buffers meanwhile, or samples are lost.
  * So the loop thread only opens a file, while the process is there, and verifies it.
  * All that parses the file's bytes happens here.
  *
- * DESIGN. Two queues, one result list, one thread, one lock:
+ * DESIGN. Three queues, one result list, one thread, one lock:
  *
  *     loop    reader_submit ->  [tables: 128] -> build ----------> [results: 16] -> reader_next
- *                                    |                                  ^
- *     thread                         +-> [symbols: 128] -> load --------+
+ *                          |         |                                  ^
+ *                          |         +-> [symbols: 128] -> load --------+
+ *     thread               +-> [JIT code: 128] -> refresh --------------+
  *
  * Unwind tables are built before any symbols are loaded: until a file's table is in the kernel,
  * each stack that meets the file is cut, whereas a name is wanted only when counts are resolved.
  * Within a queue it is first come, first served; a file whose table is done moves to the second
  * queue, with the same descriptor. Each wanted part gives exactly one result. After it was read
  * the file is verified again, so that a part of a file that changed meanwhile is -ESTALE.
+ *
+ * A process's JIT code comes as an object that belongs to the thread until its result is fetched.
+ * It takes turns with tables: the process may be gone soon, and what is new in a perf map is mostly
+ * little.
  *
  * BOUNDS. A full first queue refuses the job (-EAGAIN: the kernel is to ask again later), a full
  * second one answers -EAGAIN in place of symbols. A queue also holds no more than an
@@ -38,9 +43,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/resolve/target_file.h"
-#include "symbolizer/symbolizer.h"
-#include "symbolizer/unwind.h"
+#include "agent/resolve/read_parts.h"
 
 enum {
 	READER_MAX_JOBS = 128, /* of each queue */
@@ -49,25 +52,6 @@ enum {
 };
 
 struct reader;
-
-struct read_job {
-	uint64_t file; /* its id, for the results */
-	int fd;
-	struct target_identity identity;
-	char root[TARGET_ROOT_BYTES]; /* of the process: debug files may be there; "": unknown */
-	bool wants_table, wants_symbols;
-};
-
-enum read_part { READ_TABLE, READ_SYMBOLS, READ_PARTS };
-
-/* 0, -ESTALE (it changed), -EAGAIN (queue full), -ECANCELED (see reader_set_symbols), -errno. */
-struct read_result {
-	uint64_t file;
-	enum read_part part;
-	int err;
-	struct unwind_table *table; /* the fetcher's; NULL: none */
-	struct sym_file *symbols;
-};
 
 /* The options' strings are borrowed. No thread yet: jobs wait. */
 int reader_new(const struct sym_file_options *options, struct reader **ret_reader);
@@ -84,7 +68,7 @@ void reader_free(struct reader *r);
 /* Readable while there are results. */
 int reader_fd(const struct reader *r);
 
-/* 0 and takes over job->fd; or -EAGAIN, and nothing has happened. */
+/* 0 and takes over job->fd and job->jit; or -EAGAIN, and nothing has happened. */
 int reader_submit(struct reader *r, const struct read_job *job);
 
 /* The next result; false if there is none now. */

@@ -38,9 +38,9 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 	r->now = 1;
 	known_init(&r->user_stacks, MAX_STACKS, KEEP_STACKS, free);
 	known_init(&r->kernel_stacks, MAX_STACKS, KEEP_STACKS, free);
-	task_tables_init(&r->tasks, options->proc_root, options->no_demangle);
-	r->tasks.filter = options->filter;
 	err = file_table_init(&r->files, options->proc_root, options->symbol_bytes, &files);
+	task_tables_init(&r->tasks, options->proc_root, options->no_demangle, r->files.reader);
+	r->tasks.filter = options->filter;
 	r->drain_began_ns = r->made_ns = clock_monotonic();
 	map_init(&r->frame_locations, sizeof(struct frame_key), sizeof(struct frame_value),
 		 MAX_FRAME_LOCATIONS);
@@ -119,32 +119,23 @@ int resolver_fd(const struct resolver *r)
 
 void resolver_poll(struct resolver *r)
 {
-	file_table_fetch(&r->files, r->now);
+	struct read_result result;
+
+	/* The rest keeps until the next turn of the loop. */
+	for (int i = 0; i < READER_MAX_RESULTS && reader_next(r->files.reader, &result); i++) {
+		if (result.part == READ_JIT)
+			task_tables_take_jit(&r->tasks, &result, r->now);
+		else
+			file_table_take(&r->files, &result, r->now);
+	}
 	/* Not for each file that comes: that would be going through all that wait, again and again. */
-	if (!r->files.symbols_due)
+	if (!r->files.symbols_due && !r->tasks.jits_away)
 		waiting_retry(r);
 }
 
 size_t resolver_tables_due(const struct resolver *r)
 {
 	return reader_jobs(r->files.reader, READ_TABLE);
-}
-
-bool resolver_is_waiting(const struct resolver *r)
-{
-	return r->waiting.count > 0;
-}
-
-void resolver_stop_waiting(struct resolver *r)
-{
-	r->no_waiting = true;
-	waiting_retry(r);
-	r->no_waiting = false;
-}
-
-void resolver_discard_waiting(struct resolver *r)
-{
-	map_clear(&r->waiting);
 }
 
 static void put_user_stack(struct resolver *r, const struct event *event)
@@ -395,6 +386,7 @@ void resolver_totals(const struct resolver *r, struct resolver_totals *ret_total
 				  r->tasks.cgroups.map.count;
 	ret_totals->files_known = r->files.known.map.count;
 	ret_totals->files_queued = reader_jobs(r->files.reader, READ_TABLE) +
-				   reader_jobs(r->files.reader, READ_SYMBOLS);
+				   reader_jobs(r->files.reader, READ_SYMBOLS) +
+				   reader_jobs(r->files.reader, READ_JIT);
 	ret_totals->samples_waiting = waiting_samples(r);
 }

@@ -51,6 +51,7 @@ struct resolver {
 
 	struct map waiting; /* sonde_count_key -> sonde_count: see waiting.c */
 	bool no_waiting;    /* what is there must do */
+	bool is_retrying;   /* counts that have waited are resolved */
 	uint64_t carried;   /* samples that waited when the last profile was closed */
 
 	struct forget_list forget[3]; /* by enum resolver_thing */
@@ -68,7 +69,7 @@ struct sample_frames {
 
 void waiting_init(struct resolver *r);
 
-/* Puts the count aside if a file of its stack is being read; false if it is to be resolved now. */
+/* Puts the count aside if a file that its stack needs is being read; false: resolve it now. */
 bool waiting_take(struct resolver *r, const struct sonde_count_key *key,
 		  const struct sonde_count *count, const struct user_stack *stack,
 		  struct known_process *process);
@@ -79,7 +80,7 @@ uint64_t waiting_samples(const struct resolver *r);
 
 /* Append the frames of a stack; what cannot be added for want of memory is left out. */
 void frames_add_user(struct resolver *r, const struct user_stack *stack, uint64_t process_id,
-		     struct known_process *process, struct sample_frames *frames);
+		     const struct known_process *process, struct sample_frames *frames);
 void frames_add_kernel(struct resolver *r, const struct kernel_stack *stack,
 		       struct sample_frames *frames);
 

@@ -20,9 +20,13 @@ enum { MAX_FACTS = 16384, KEEP = 10, MAX_TEXT = 4 * (SONDE_MAX_PATH_BYTES + SOND
 /* Of the JIT names of all processes. */
 static const size_t MAX_JIT_BYTES = 128 << 20;
 
+/* How long counts wait for a look: a reader that hangs would hold them for ever. */
+static const nsec_t JIT_PATIENCE = 30 * NSEC_PER_SEC;
+
 static void drop_jit(struct known_process *process)
 {
-	sym_jit_free(process->jit);
+	if (!process->jit_is_away)
+		sym_jit_free(process->jit);
 	process->jit = NULL;
 	if (process->jit_total)
 		*process->jit_total -= process->jit_bytes;
@@ -53,9 +57,12 @@ static void cgroup_free(void *object)
 	free(cgroup);
 }
 
-void task_tables_init(struct task_tables *t, const char *proc_root, bool no_demangle)
+void task_tables_init(struct task_tables *t, const char *proc_root, bool no_demangle,
+		      struct reader *reader)
 {
-	*t = (struct task_tables){ .proc_root = proc_root, .no_demangle = no_demangle };
+	*t = (struct task_tables){ .proc_root = proc_root,
+				   .no_demangle = no_demangle,
+				   .reader = reader };
 	known_init(&t->processes, MAX_FACTS, KEEP, process_free);
 	known_init(&t->threads, MAX_FACTS, KEEP, free);
 	known_init(&t->cgroups, MAX_FACTS, KEEP, cgroup_free);
@@ -236,29 +243,83 @@ static int open_proc(const struct task_tables *t, const struct known_process *pr
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-struct sym_jit *process_jit(struct task_tables *t, uint64_t id, struct known_process *process,
-			    uint32_t now, uint64_t from_ns)
+static void give_to_reader(struct task_tables *t, uint64_t id, struct known_process *process, int fd,
+			   uint64_t from_ns)
 {
+	const struct read_job job = {
+		.id = id, .fd = fd, .jit = process->jit, .from_ns = from_ns
+	};
+
+	if (!process->jit_reading)
+		process->jit_reading = clock_monotonic();
+	process->jit_is_away = reader_submit(t->reader, &job) == 0;
+	process->jit_wants_look = !process->jit_is_away;
+	if (process->jit_is_away)
+		t->jits_away++;
+	else
+		close(fd);
+}
+
+void process_look_at_jit(struct task_tables *t, uint64_t id, struct known_process *process,
+			 uint32_t now, uint64_t from_ns)
+{
+	bool is_first = process->jit_looked != now;
 	int fd;
 
-	if (process->jit_looked == now)
-		return process->jit;
 	process->jit_looked = now;
+	/* What is being read may have been read before these samples were taken. */
+	if (process->jit_is_away)
+		process->jit_wants_look |= is_first;
+	if (process->jit_is_away || (!is_first && !process->jit_wants_look))
+		return;
+	process->jit_wants_look = false;
 	if (!process->jit &&
 	    sym_jit_new(process->ns_tgid, process->euid, t->no_demangle, &process->jit))
-		return NULL;
+		return;
 	fd = open_proc(t, process);
+	if (fd >= 0 && is_current(t, id, process)) {
+		give_to_reader(t, id, process, fd, from_ns);
+		return;
+	}
 	/* Of a process that has gone the old names stay: they are still right. */
-	if (fd >= 0 && is_current(t, id, process))
-		sym_jit_refresh(process->jit, fd, from_ns);
+	process->jit_reading = 0;
 	if (fd >= 0)
 		close(fd);
+}
+
+bool process_jit_is_read(const struct known_process *process)
+{
+	return process->jit_reading && clock_monotonic() - process->jit_reading < JIT_PATIENCE;
+}
+
+struct sym_jit *process_jit(const struct known_process *process)
+{
+	return process->jit_is_away || process->jit_wants_look ? NULL : process->jit;
+}
+
+void task_tables_take_jit(struct task_tables *t, const struct read_result *result, uint32_t now)
+{
+	struct known_process *process = known_get(&t->processes, result->id, now);
+	const uint64_t *current;
+
+	t->jits_away--;
+	/* The record may have gone, and come again, while it was read. */
+	if (!process || !process->jit_is_away || process->jit != result->jit) {
+		sym_jit_free(result->jit);
+		return;
+	}
+	process->jit_is_away = false;
+	if (!process->jit_wants_look)
+		process->jit_reading = 0;
 	t->jit_bytes -= process->jit_bytes;
 	process->jit_total = &t->jit_bytes;
 	process->jit_bytes = sym_jit_bytes(process->jit);
 	t->jit_bytes += process->jit_bytes;
-	/* Whoever comes last goes: what others have is in use, and tenants choose what they write. */
-	if (t->jit_bytes > MAX_JIT_BYTES)
+	/*
+	 * Whoever comes last goes: what others have is in use, and tenants choose what they write.
+	 * And after an exec the files that were read may be those of the new program.
+	 */
+	current = map_find(&t->current, &process->tgid);
+	if (t->jit_bytes > MAX_JIT_BYTES || (current && *current != result->id))
 		drop_jit(process);
-	return process->jit;
 }

@@ -2,9 +2,9 @@
 /*
  * Counts that wait for names.
  *
- * A count whose stack meets a file that the reader has not finished with is put aside, as it came:
- * stacks and processes by id. It is resolved as soon as all files are read, at the latest at the
- * next drain after its own files are; so it mostly reaches the profile that it was counted for. If
+ * A count whose stack meets a file that the reader has not finished with, or JIT code whose names
+ * it is reading, is put aside, as it came: stacks and processes by id. It is resolved as soon as all
+ * is read, at the latest at the next drain after its own files are; so it mostly reaches the profile that it was counted for. If
  * that profile is closed first the count goes into the next one, and both say so
  * (carried_out, carried_in): a name comes a little late rather than never, and no drain waits.
  *
@@ -42,18 +42,28 @@ static bool meets_reading(struct resolver *r, const struct user_stack *stack)
 	return found;
 }
 
-/* A process may be gone once the files are read: the names of its JIT code are read now. */
-static void secure_jit(struct resolver *r, const struct user_stack *stack, uint64_t id,
-		       struct known_process *process)
+static bool meets_jit(const struct user_stack *stack)
 {
-	if (r->options.no_symbols)
-		return;
-	for (uint32_t i = 0; process && i < stack->count; i++) {
-		if (stack->frames[i].file == SONDE_FRAME_ANON) {
-			process_jit(&r->tasks, id, process, r->now, r->drain_from_ns);
-			return;
-		}
+	for (uint32_t i = 0; i < stack->count; i++) {
+		if (stack->frames[i].file == SONDE_FRAME_ANON)
+			return true;
 	}
+	return false;
+}
+
+/*
+ * Whether the names of JIT code that the stack needs are being read. They are asked for here, once
+ * the samples are there and while the process may still be: a count that has waited is not
+ * asked for again, unless the first time found no room.
+ */
+static bool meets_unread_jit(struct resolver *r, const struct user_stack *stack, uint64_t id,
+			     struct known_process *process)
+{
+	if (!process || r->options.no_symbols || !meets_jit(stack))
+		return false;
+	if (!r->is_retrying || process->jit_wants_look)
+		process_look_at_jit(&r->tasks, id, process, r->now, r->drain_from_ns);
+	return process_jit_is_read(process);
 }
 
 bool waiting_take(struct resolver *r, const struct sonde_count_key *key,
@@ -61,13 +71,16 @@ bool waiting_take(struct resolver *r, const struct sonde_count_key *key,
 		  struct known_process *process)
 {
 	struct sonde_count *sum;
+	bool waits;
 
-	if (!r->files.symbols_due || r->no_waiting || !meets_reading(r, stack) ||
-	    map_add(&r->waiting, key, &sum) < 0)
+	if (r->no_waiting)
+		return false;
+	waits = meets_unread_jit(r, stack, key->process, process);
+	waits |= r->files.symbols_due && meets_reading(r, stack);
+	if (!waits || map_add(&r->waiting, key, &sum) < 0)
 		return false;
 	sum->samples += count->samples;
 	sum->weight += count->weight;
-	secure_jit(r, stack, key->process, process);
 	known_get(&r->tasks.cgroups, key->cgroup, r->now);
 	known_get(&r->tasks.threads, key->thread, r->now);
 	return true;
@@ -83,8 +96,10 @@ void waiting_retry(struct resolver *r)
 	if (!before.count)
 		return;
 	waiting_init(r);
+	r->is_retrying = true;
 	while (map_next(&before, &cursor, &key, &count))
 		resolver_count(r, key, count);
+	r->is_retrying = false;
 	map_fini(&before);
 }
 
@@ -97,6 +112,23 @@ uint64_t waiting_samples(const struct resolver *r)
 	while (map_next(&r->waiting, &cursor, NULL, &count))
 		samples += count->samples;
 	return samples;
+}
+
+bool resolver_is_waiting(const struct resolver *r)
+{
+	return r->waiting.count > 0;
+}
+
+void resolver_stop_waiting(struct resolver *r)
+{
+	r->no_waiting = true;
+	waiting_retry(r);
+	r->no_waiting = false;
+}
+
+void resolver_discard_waiting(struct resolver *r)
+{
+	map_clear(&r->waiting);
 }
 
 void resolver_drain(struct resolver *r)

@@ -38,10 +38,12 @@ static int setup_idle(void **state)
 static void settle(uint32_t now)
 {
 	struct pollfd results = { .fd = reader_fd(table.reader), .events = POLLIN };
+	struct read_result result;
 	bool busy;
 
 	do {
-		file_table_fetch(&table, now);
+		while (reader_next(table.reader, &result))
+			file_table_take(&table, &result, now);
 		busy = reader_jobs(table.reader, READ_TABLE) || reader_jobs(table.reader, READ_SYMBOLS);
 	} while (poll(&results, 1, busy ? -1 : 0) > 0);
 }

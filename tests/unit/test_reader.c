@@ -47,7 +47,7 @@ static int teardown(void **state)
 
 static struct read_job job_of(uint64_t id, const char *file)
 {
-	struct read_job job = { .file = id, .fd = open(file, O_RDONLY | O_CLOEXEC),
+	struct read_job job = { .id = id, .fd = open(file, O_RDONLY | O_CLOEXEC),
 				.wants_table = true, .wants_symbols = true };
 	struct stat st;
 
@@ -80,13 +80,14 @@ static void drop(struct read_result *result)
 {
 	unwind_table_free(result->table);
 	sym_file_free(result->symbols);
+	sym_jit_free(result->jit);
 }
 
 static void expect(uint64_t id, enum read_part part, int err)
 {
 	struct read_result result = next();
 
-	assert_int_equal(result.file, id);
+	assert_int_equal(result.id, id);
 	assert_int_equal(result.part, part);
 	assert_int_equal(result.err, err);
 	assert_int_equal(result.table != NULL, part == READ_TABLE && !err);
@@ -121,6 +122,32 @@ static void test_order(void **state)
 	expect_no_more();
 }
 
+/* JIT code and tables take turns, with JIT code first; symbols wait. */
+static void test_turns(void **state)
+{
+	static const enum read_part parts[] = { READ_JIT,   READ_TABLE, READ_JIT,     READ_TABLE,
+						READ_TABLE, READ_TABLE, READ_SYMBOLS, READ_SYMBOLS };
+	struct read_job job = { .from_ns = 1 };
+
+	for (uint64_t id = 1; id <= 4; id++)
+		submit(id, true, id <= 2);
+	for (job.id = 10; job.id < 12; job.id++) {
+		job.fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(sym_jit_new((uint32_t)getpid(), geteuid(), false, &job.jit), 0);
+		assert_int_equal(reader_submit(reader, &job), 0);
+	}
+	assert_int_equal(reader_jobs(reader, READ_JIT), 2);
+	assert_int_equal(reader_start(reader), 0);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct read_result result = next();
+
+		assert_int_equal(result.part, parts[i]);
+		assert_int_equal(result.jit != NULL, result.id >= 10);
+		drop(&result);
+	}
+	expect_no_more();
+}
+
 /* A full queue takes nothing over. */
 static void test_bound(void **state)
 {
@@ -152,8 +179,8 @@ static void test_each_answer_once(void **state)
 		struct read_result result = next();
 
 		assert_int_equal(result.err, 0);
-		assert_true(result.file < READER_MAX_JOBS);
-		(result.part == READ_TABLE ? tables : symbols)[result.file]++;
+		assert_true(result.id < READER_MAX_JOBS);
+		(result.part == READ_TABLE ? tables : symbols)[result.id]++;
 		drop(&result);
 	}
 	for (int id = 0; id < READER_MAX_JOBS; id++) {
@@ -310,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_each_answer_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_symbol_queue, setup, teardown),

@@ -5,7 +5,11 @@
 
 #include <stdlib.h>
 
-enum { STACK = 50, OTHER_STACK = 51, KEEP_DRAINS = 30 };
+#include "base/proc.h"
+
+enum { STACK = 50, OTHER_STACK = 51, KEEP_DRAINS = 30, JIT_PROCESS = 60 };
+
+static char map_path[64];
 
 static struct resolver_totals totals(void)
 {
@@ -29,6 +33,46 @@ static int setup(void **state)
 	frame = (struct sonde_frame){ SONDE_FRAME_ANON, 1 };
 	lab_user_stack(OTHER_STACK, &frame, 1);
 	return 0;
+}
+
+/* A process whose JIT code is described by a map in /tmp: this very one. */
+static void put_jit_process(void)
+{
+	struct sonde_process record = { .tgid = (uint32_t)getpid(), .tid = (uint32_t)getpid(),
+					.ns_tgid = (uint32_t)getpid(), .euid = geteuid() };
+	struct event event = { .type = SONDE_RECORD_PROCESS, .id = JIT_PROCESS, .process = &record };
+	uint64_t ticks;
+
+	assert_int_equal(proc_start_ticks("/proc", (uint32_t)getpid(), &ticks), 0);
+	record.start_ns = ticks * SONDE_NS_PER_TICK;
+	resolver_event(resolver, &event);
+}
+
+static void write_map(const char *text)
+{
+	FILE *f;
+
+	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", getpid());
+	f = fopen(map_path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void count_jit(void)
+{
+	const struct sonde_count_key key = { .process = JIT_PROCESS, .user_stack = OTHER_STACK };
+	const struct sonde_count count = { 1, LAB_PERIOD };
+
+	resolver_count(resolver, &key, &count);
+}
+
+static int teardown(void **state)
+{
+	if (map_path[0])
+		unlink(map_path);
+	map_path[0] = 0;
+	return lab_close(state);
 }
 
 static void next_profile(void)
@@ -169,9 +213,53 @@ static void test_end(void **state)
 	assert_int_equal(resolver_start(resolver), 0);
 }
 
+/* The names of JIT code are read once there are samples of it, and not by who counts them. */
+static void test_jit_code_is_read_elsewhere(void **state)
+{
+	put_jit_process();
+	write_map("1 10 jitted\n");
+	count_jit();
+	assert_int_equal(profile->sample_count, 0);
+	assert_int_equal(totals().samples_waiting, 1);
+	read_files();
+	assert_false(resolver_is_waiting(resolver));
+	assert_string_equal(lab_name(0, 0), "jitted");
+}
+
+/* Samples of the next drain are not named by what was read for those of this one. */
+static void test_jit_code_of_the_next_drain(void **state)
+{
+	put_jit_process();
+	write_map("1 10 jitted\n");
+	count_jit();
+	read_files();
+	resolver_tick(resolver);
+	resolver_drain(resolver);
+	write_map("1 10 other\n");
+	count_jit();
+	assert_true(resolver_is_waiting(resolver));
+	lab_settle();
+	assert_false(resolver_is_waiting(resolver));
+	assert_int_equal(profile->sample_count, 2);
+	assert_string_not_equal(lab_name(1, 0), "jitted");
+}
+
+static void test_jit_code_that_is_not_waited_for(void **state)
+{
+	put_jit_process();
+	write_map("1 10 jitted\n");
+	count_jit();
+	resolver_stop_waiting(resolver);
+	assert_int_equal(profile->sample_count, 1);
+	assert_int_equal(totals().frames[SYM_READING], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_jit_code_is_read_elsewhere, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_jit_code_of_the_next_drain, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_jit_code_that_is_not_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_named_once_it_is_read, setup, lab_close),
 		cmocka_unit_test_setup_teardown(test_many_drains, setup, lab_close),
 		cmocka_unit_test_setup_teardown(test_carried_into_the_next_profile, setup, lab_close),
