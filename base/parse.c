@@ -23,9 +23,13 @@ const char *parse_digits(const char *p, const char *end, int base, uint64_t *ret
 	const char *start = p;
 	uint64_t value = 0;
 
-	for (; p < end && digit_of(*p) < base; p++) {
+	for (; p < end; p++) {
+		int digit = digit_of(*p);
+
+		if (digit >= base)
+			break;
 		if (__builtin_mul_overflow(value, (uint64_t)base, &value) ||
-		    __builtin_add_overflow(value, (uint64_t)digit_of(*p), &value))
+		    __builtin_add_overflow(value, (uint64_t)digit, &value))
 			return NULL;
 	}
 	if (p == start)

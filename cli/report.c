@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/report_private.h"
 #include "cli/report_store.h"
+#include "cli/symbolize.h"
 #include "proto/compress.h"
 #include "proto/folded.h"
 #include "proto/pprof.h"
@@ -108,6 +109,16 @@ static int load(const struct report_options *options, struct profile **ret_profi
 			       "--since, --until and --type choose from a store directory, and "
 			       "this is none");
 	return report_load_file(options->path, ret_profile, reason);
+}
+
+static int add_names(struct profile *p)
+{
+	const struct symbolize_options options = {
+		.debug_dir = "/usr/lib/debug", .quiet = true, .starts = true
+	};
+	struct symbolize_tally tally;
+
+	return symbolize_profile(p, &options, &tally);
 }
 
 static int find_type(const struct profile *p, const char *name)
@@ -217,6 +228,8 @@ static int report_text_of_file(const struct report_options *options, struct buf 
 	err = strtab_init(&r.texts, MAX_TEXT);
 	if (!err)
 		err = load(options, &r.p, reason, warnings);
+	if (!err && options->symbolize)
+		err = add_names(r.p);
 	if (!err)
 		err = make_text(&r, out, reason);
 	report_fini(&r);

@@ -23,6 +23,7 @@ struct report_options {
 	bool folded;             /* folded stacks in place of the table */
 	const char *sample_type; /* name; NULL: the file's default, else its last */
 	bool no_header;          /* without the lines about the file */
+	bool symbolize;          /* first name what has no name, by files of this machine */
 
 	/* Of a store directory: see report_parse_time; NULL: all. */
 	const char *since, *until;

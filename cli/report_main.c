@@ -37,6 +37,8 @@ const struct option_row report_rows[] = {
 	  "folded stacks, for flame graphs" },
 	{ "sample-type", 0, OPTION_TEXT, "NAME", NULL, 0, 0, FIELD(sample_type),
 	  "which value to show: samples, cpu, ..." },
+	{ "symbolize", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(symbolize),
+	  "name what has no name, by files of this machine (see sonde symbolize)" },
 	{ "no-header", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(no_header),
 	  "without the lines about the file" },
 	{ 0 },

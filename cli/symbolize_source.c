@@ -26,19 +26,25 @@ static const char kallsyms[] = "/proc/kallsyms", kernel_notes[] = "/sys/kernel/n
 static enum sym_reason try_file(const char *root, const char *path, const char *build_id,
 				const struct sym_file_options *options, struct sym_file **ret_file)
 {
+	static const struct sym_file_options identity = { .no_symbols = true };
 	int fd = root ? root_open(root, path) : file_open_regular(path), err;
 	struct sym_file *file;
+	bool is_wanted;
 
 	if (fd < 0)
 		return SYM_NO_FILE;
-	err = sym_file_load(fd, options, &file);
+	/* Its symbols only once it is known to be the right one. */
+	err = sym_file_load(fd, &identity, &file);
+	is_wanted = !err && strcmp(sym_file_build_id(file), build_id) == 0;
+	if (!err)
+		sym_file_free(file);
+	if (is_wanted)
+		err = sym_file_load(fd, options, &file);
 	close(fd);
 	if (err)
 		return err == -ENOEXEC || err == -EBADMSG ? SYM_BAD_ELF : SYM_NO_MEMORY;
-	if (strcmp(sym_file_build_id(file), build_id) != 0) {
-		sym_file_free(file);
+	if (!is_wanted)
 		return SYM_FILE_CHANGED;
-	}
 	*ret_file = file;
 	return SYM_OK;
 }
@@ -69,13 +75,16 @@ static enum sym_reason find_debug_file(const char *root, const char *dir, const 
 }
 
 /* The file itself, else its debug file. */
-static enum sym_reason open_file(const struct symbolize_options *options, const char *mapped,
-				 const char *build_id, struct sym_file **ret_file)
+static enum sym_reason open_file(const struct symbolize_options *options,
+				 const struct symbolize_mapping *m, struct sym_file **ret_file)
 {
+	const char *mapped = m->path, *build_id = m->build_id;
 	struct sym_file_options load = { .debug_dir = options->debug_dir,
 					 .path = mapped,
 					 .symfs = options->symfs,
-					 .no_demangle = options->no_demangle };
+					 .no_demangle = options->no_demangle,
+					 .wanted = m->wanted,
+					 .wanted_count = m->wanted_count };
 	enum sym_reason reason = SYM_NO_FILE, tried = SYM_NO_FILE;
 
 	if (mapped[0] == '/')
@@ -89,6 +98,33 @@ static enum sym_reason open_file(const struct symbolize_options *options, const 
 	return tried == SYM_NO_FILE ? reason : tried;
 }
 
+/* Where distributions have the kernel with its symbols: %s is the release. */
+static const char *const vmlinux_places[] = { "/usr/lib/debug/boot/vmlinux-%s",
+					      "/usr/lib/debug/lib/modules/%s/vmlinux",
+					      "/boot/vmlinux-%s", "/lib/modules/%s/build/vmlinux" };
+
+static enum sym_reason find_vmlinux(const struct symbolize_options *options,
+				    const struct symbolize_mapping *m, struct sym_file **ret_file)
+{
+	const struct sym_file_options load = { .debug_dir = options->debug_dir,
+					       .no_demangle = options->no_demangle };
+	enum sym_reason reason = SYM_NO_FILE, tried;
+	char path[PATH_MAX];
+
+	/* The release is what some profile says. */
+	if (!m->release[0] || strchr(m->release, '/'))
+		return SYM_NO_FILE;
+	for (size_t i = 0; i < sizeof(vmlinux_places) / sizeof(vmlinux_places[0]); i++) {
+		if (snprintf(path, sizeof(path), vmlinux_places[i], m->release) >= (int)sizeof(path))
+			continue;
+		tried = try_file(options->symfs, path, m->build_id, &load, ret_file);
+		if (tried == SYM_OK)
+			return SYM_OK;
+		reason = tried == SYM_NO_FILE ? reason : tried;
+	}
+	return reason;
+}
+
 /* The running kernel, if it is the same one and lies where the recorded one did. */
 static bool is_running_kernel(const char *build_id, uint64_t kernel_text)
 {
@@ -100,54 +136,71 @@ static bool is_running_kernel(const char *build_id, uint64_t kernel_text)
 	       text == kernel_text;
 }
 
-static enum sym_reason open_kernel(const struct symbolize_options *options, const char *build_id,
-				   uint64_t kernel_text, struct symbolize_source *source)
+static enum sym_reason open_kernel(const struct symbolize_options *options,
+				   const struct symbolize_mapping *m,
+				   struct symbolize_source *source)
 {
-	enum sym_reason reason;
+	const struct sym_kernel_options load = { .no_demangle = options->no_demangle,
+						 .wanted = m->wanted,
+						 .wanted_count = m->wanted_count };
+	struct symbolize_mapping in_file = *m;
+	enum sym_reason reason, tried;
 
-	if (kernel_text == 0)
+	if (m->kernel_text == 0)
 		return SYM_NO_KALLSYMS;
-	if (is_running_kernel(build_id, kernel_text) &&
-	    sym_kernel_load(kallsyms, options->no_demangle, &source->kernel) == 0)
+	if (is_running_kernel(m->build_id, m->kernel_text) &&
+	    sym_kernel_load(kallsyms, &load, &source->kernel) == 0)
 		return SYM_OK;
 	source->kernel = NULL;
-	reason = open_file(options, KERNEL, build_id, &source->file);
+	/* Which addresses of the file are wanted is only known once it is open. */
+	in_file.wanted = NULL;
+	in_file.wanted_count = 0;
+	reason = open_file(options, &in_file, &source->file);
+	if (reason != SYM_OK) {
+		tried = find_vmlinux(options, m, &source->file);
+		reason = tried == SYM_NO_FILE ? reason : tried;
+	}
 	if (reason == SYM_OK)
-		source->slide = kernel_text - sym_file_code_start(source->file);
+		source->slide = m->kernel_text - sym_file_code_start(source->file);
 	return reason;
 }
 
-static enum sym_reason open_vdso(const struct symbolize_options *options, const char *build_id,
-				 struct sym_file **ret_file)
+static enum sym_reason open_vdso(const struct symbolize_options *options,
+				 const struct symbolize_mapping *m, struct sym_file **ret_file)
 {
 	struct sym_file_options load = { .no_demangle = options->no_demangle };
 	struct sym_file *file;
 
 	if (sym_file_load_vdso(&load, &file))
 		return SYM_NO_FILE;
-	if (strcmp(sym_file_build_id(file), build_id) != 0) {
+	if (strcmp(sym_file_build_id(file), m->build_id) != 0) {
 		sym_file_free(file);
-		return open_file(options, VDSO, build_id, ret_file);
+		return open_file(options, m, ret_file);
 	}
 	*ret_file = file;
 	return SYM_OK;
 }
 
-enum sym_reason symbolize_source_open(const struct symbolize_options *options, const char *path,
-				      const char *build_id, uint64_t kernel_text,
+bool symbolize_is_kernel(const char *path)
+{
+	return strcmp(path, KERNEL) == 0;
+}
+
+enum sym_reason symbolize_source_open(const struct symbolize_options *options,
+				      const struct symbolize_mapping *m,
 				      struct symbolize_source *ret_source)
 {
 	struct symbolize_source source = { 0 };
 	enum sym_reason reason;
 
-	if (!build_id[0])
-		reason = path[0] == '[' ? SYM_NO_JIT_MAP : SYM_NO_FILE;
-	else if (strcmp(path, KERNEL) == 0)
-		reason = open_kernel(options, build_id, kernel_text, &source);
-	else if (strcmp(path, VDSO) == 0)
-		reason = open_vdso(options, build_id, &source.file);
+	if (!m->build_id[0])
+		reason = m->path[0] == '[' ? SYM_NO_JIT_MAP : SYM_NO_FILE;
+	else if (symbolize_is_kernel(m->path))
+		reason = open_kernel(options, m, &source);
+	else if (strcmp(m->path, VDSO) == 0)
+		reason = open_vdso(options, m, &source.file);
 	else
-		reason = open_file(options, path, build_id, &source.file);
+		reason = open_file(options, m, &source.file);
 	*ret_source = source;
 	return reason;
 }

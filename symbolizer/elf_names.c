@@ -13,6 +13,7 @@ enum {
 	NAME_MAX_LEN = 16 * 1024, /* longer names are cut */
 	SUFFIX_MAX = 16,
 	WINDOW = 256 * 1024,
+	FEW = 4096, /* read where names are far apart */
 };
 
 _Static_assert(WINDOW > 2 * NAME_MAX_LEN, "each window must get further than one name");
@@ -101,10 +102,20 @@ static int name_from_window(struct sym_builder *b, const struct window *w, const
 	return 0;
 }
 
+/* Whether the names lie so that reading all between them is better than one by one. */
+static bool are_dense(const struct sym_builder *b, size_t first)
+{
+	size_t count = b->count - first;
+
+	return count == 0 ||
+	       (b->candidates[b->count - 1].name - b->candidates[first].name) / count < FEW / 4;
+}
+
 int elf_names_fetch(const struct elf_file *elf, const struct elf_strings *strings,
 		    const char *suffix, size_t first, struct sym_builder *b)
 {
-	size_t next = first, kept = first;
+	size_t next = first, kept = first, before = SIZE_MAX;
+	bool is_dense;
 	char *text;
 	int err;
 
@@ -114,10 +125,14 @@ int elf_names_fetch(const struct elf_file *elf, const struct elf_strings *string
 	text = malloc(WINDOW);
 	if (!text)
 		return -ENOMEM;
+	is_dense = are_dense(b, first);
 	while (next < b->count && b->candidates[next].name < strings->size) {
 		struct window w = { .text = text, .off = b->candidates[next].name };
+		/* A name that does not end in a small window needs a large one. */
+		size_t most = is_dense || next == before ? WINDOW : FEW;
 
-		w.len = strings->size - w.off < WINDOW ? strings->size - w.off : WINDOW;
+		before = next;
+		w.len = strings->size - w.off < most ? strings->size - w.off : most;
 		w.is_last = w.off + w.len == strings->size;
 		err = elf_source_read(&elf->source, strings->off + w.off, text, w.len);
 		if (!err)

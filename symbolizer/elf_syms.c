@@ -146,7 +146,7 @@ static int take_symbols(struct reader *r)
 int elf_syms_read(const struct elf_file *elf, const struct elf_symtab *table, struct sym_builder *b)
 {
 	struct reader r = { .elf = elf, .table = table, .b = b };
-	size_t first = b->count;
+	size_t first = b->count, functions = 0;
 	int err;
 
 	if (table->count > ELF_SYMS_MAX || table->strings.size > STRINGS_MAX)
@@ -162,10 +162,14 @@ int elf_syms_read(const struct elf_file *elf, const struct elf_symtab *table, st
 	sym_seen_init(&r.seen, b);
 	err = take_symbols(&r);
 	sym_seen_fini(&r.seen);
+	if (!err && b->wanted.count)
+		err = sym_wanted_filter(b, first, &functions);
 	if (!err)
 		err = elf_names_fetch(elf, &table->strings, NULL, first, b);
 	if (err)
 		b->count = first;
+	else
+		b->found += b->wanted.count ? functions : b->count - first;
 	return err;
 }
 

@@ -195,6 +195,7 @@ static int take_all(struct reader *r)
 {
 	const struct go_header *h = &r->place->header;
 	struct elf_strings names = { r->place->off + h->names, h->size - h->names };
+	size_t functions;
 	int err;
 
 	if (h->size > GO_PCLNTAB_MAX)
@@ -204,6 +205,8 @@ static int take_all(struct reader *r)
 		err = take_functab(r);
 	if (!err && !is_in_code(r))
 		err = -EBADMSG;
+	if (!err && r->b->wanted.count)
+		err = sym_wanted_filter(r->b, r->first, &functions);
 	if (!err)
 		err = take_records(r);
 	return err ? err : elf_names_fetch(r->elf, &names, NULL, r->first, r->b);

@@ -64,16 +64,37 @@ static int take_line(void *search_ptr, const char *line, size_t len)
 	return FOUND;
 }
 
+static void start(struct search *search, uint32_t ns_pid, struct jitdump_place *place)
+{
+	search->place = place;
+	snprintf(search->name, sizeof(search->name), "/jit-%u.dump", ns_pid);
+}
+
+int jitdump_place_parse(const char *maps, size_t len, uint32_t ns_pid,
+			struct jitdump_place *ret_place)
+{
+	struct jitdump_place place;
+	struct search search;
+	uint64_t too_long;
+	int err;
+
+	start(&search, ns_pid, &place);
+	err = lines_of_text(maps, len, take_line, &search, &too_long);
+	if (err == FOUND)
+		*ret_place = place;
+	return err == FOUND ? 0 : -ENOENT;
+}
+
 int jitdump_place_find(int proc_fd, uint32_t ns_pid, struct jitdump_place *ret_place)
 {
 	int fd = openat(proc_fd, "maps", O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 	struct line_cursor cursor = { 0 };
 	struct jitdump_place place;
-	struct search search = { .place = &place };
+	struct search search;
 
 	if (fd < 0)
 		return -errno;
-	snprintf(search.name, sizeof(search.name), "/jit-%u.dump", ns_pid);
+	start(&search, ns_pid, &place);
 	err = lines_from(fd, &cursor, MAPS_MAX, take_line, &search);
 	close(fd);
 	if (err == FOUND)

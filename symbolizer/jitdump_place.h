@@ -19,6 +19,10 @@ struct jitdump_place {
 /* The mapping of jit-<ns_pid>.dump: 0, -ENOENT if there is none, or another -errno. */
 int jitdump_place_find(int proc_fd, uint32_t ns_pid, struct jitdump_place *ret_place);
 
+/* The same in the text of a maps file. */
+int jitdump_place_parse(const char *maps, size_t len, uint32_t ns_pid,
+			struct jitdump_place *ret_place);
+
 /* Opens it by the mapping, else by the path; as jit_open. */
 int jitdump_place_open(const struct jitdump_place *place, int proc_fd, uid_t uid,
 		       struct jit_file_state *ret_state);

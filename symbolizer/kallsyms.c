@@ -43,6 +43,12 @@ struct sym_kernel {
 struct parser {
 	struct sym_builder b;
 	uint64_t hidden; /* text symbols with address 0 */
+	bool found;      /* others */
+
+	/* The lines that came last, all of one address, and what there was before them. */
+	uint64_t group;
+	size_t count_before, names_before;
+	bool is_neighbour; /* of a wanted address, from above, or it may be */
 };
 
 struct line {
@@ -127,6 +133,26 @@ static uint16_t module_number(const char *module)
 	return module[0] ? (uint16_t)hash_bytes(module, strlen(module)) | 1 : 0;
 }
 
+/*
+ * Takes out the last group if no wanted address needs it (sym_wanted.h). The kernel's symbols come in
+ * order, those of a module mostly not, so without the next higher one at hand it stays.
+ */
+static void end_group(struct parser *p, uint64_t next)
+{
+	const struct sym_wanted *w = &p->b.wanted;
+	bool is_wanted = next > p->group ? sym_wanted_in(w, p->group, next)
+					 : sym_wanted_first(w, p->group) < w->count;
+
+	if (!is_wanted && !p->is_neighbour) {
+		p->b.count = p->count_before;
+		p->b.names_len = p->names_before;
+	}
+	p->is_neighbour = is_wanted || next < p->group;
+	p->group = next;
+	p->count_before = p->b.count;
+	p->names_before = p->b.names_len;
+}
+
 static int take_line(void *parser_ptr, const char *text, size_t len)
 {
 	struct parser *p = parser_ptr;
@@ -140,6 +166,9 @@ static int take_line(void *parser_ptr, const char *text, size_t len)
 		p->hidden++;
 		return 0;
 	}
+	if (p->b.wanted.count && line.addr != p->group)
+		end_group(p, line.addr);
+	p->found = true;
 	c.addr = line.addr;
 	c.section = module_number(line.module);
 	c.rank = rank_of(&line);
@@ -152,7 +181,7 @@ static int finish(struct parser *p, int err, struct sym_kernel **ret_kernel)
 {
 	struct sym_kernel *kernel = NULL;
 
-	if (!err && p->b.count == 0)
+	if (!err && !p->found)
 		err = p->hidden ? -EPERM : -ENODATA;
 	if (err)
 		goto out;
@@ -174,14 +203,16 @@ out:
 	return err;
 }
 
-static void start(struct parser *p)
+static int start(struct parser *p, const struct sym_kernel_options *options)
 {
-	p->hidden = 0;
+	*p = (struct parser){ 0 };
 	sym_builder_init(&p->b, SYM_INNERMOST_WINS, KEPT_MAX);
 	p->b.tail = TAIL;
+	return sym_wanted_add(&p->b.wanted, options->wanted, options->wanted_count);
 }
 
-int sym_kernel_load(const char *path, bool no_demangle, struct sym_kernel **ret_kernel)
+int sym_kernel_load(const char *path, const struct sym_kernel_options *options,
+		    struct sym_kernel **ret_kernel)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct line_cursor cursor = { 0 };
@@ -190,12 +221,13 @@ int sym_kernel_load(const char *path, bool no_demangle, struct sym_kernel **ret_
 
 	if (fd < 0)
 		return -errno;
-	start(&p);
-	err = lines_from(fd, &cursor, FILE_MAX, take_line, &p);
+	err = start(&p, options);
+	if (!err)
+		err = lines_from(fd, &cursor, FILE_MAX, take_line, &p);
 	close(fd);
 	err = finish(&p, err, ret_kernel);
 	if (!err)
-		(*ret_kernel)->no_demangle = no_demangle;
+		(*ret_kernel)->no_demangle = options->no_demangle;
 	return err;
 }
 
@@ -230,14 +262,16 @@ int sym_kernel_text(const char *path, uint64_t *ret_addr)
 	return 0;
 }
 
-int sym_kernel_parse(const char *text, size_t len, struct sym_kernel **ret_kernel)
+int sym_kernel_parse(const char *text, size_t len, const struct sym_kernel_options *options,
+		     struct sym_kernel **ret_kernel)
 {
 	uint64_t too_long;
 	struct parser p;
 	int err;
 
-	start(&p);
-	err = lines_of_text(text, len, take_line, &p, &too_long);
+	err = start(&p, options);
+	if (!err)
+		err = lines_of_text(text, len, take_line, &p, &too_long);
 	return finish(&p, err, ret_kernel);
 }
 

@@ -6,6 +6,7 @@
 #include "symbolizer/symbolizer.h"
 
 /* As sym_kernel_load, from the text of a kallsyms file. */
-int sym_kernel_parse(const char *text, size_t len, struct sym_kernel **ret_kernel);
+int sym_kernel_parse(const char *text, size_t len, const struct sym_kernel_options *options,
+		     struct sym_kernel **ret_kernel);
 
 #endif

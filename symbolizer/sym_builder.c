@@ -44,6 +44,7 @@ void sym_builder_fini(struct sym_builder *b)
 	free(b->candidates);
 	free(b->names);
 	free(b->extents);
+	sym_wanted_fini(&b->wanted);
 	b->candidates = NULL;
 	b->names = NULL;
 	b->extents = NULL;
@@ -94,6 +95,27 @@ int sym_builder_add(struct sym_builder *b, const struct sym_candidate *candidate
 	return 0;
 }
 
+/* The starts of functions with wanted addresses are wanted too. */
+static int want_starts(struct sym_builder *b)
+{
+	const struct sym_extent *e = b->extents, *end = e + b->extent_count;
+	uint64_t *starts = reallocarray(NULL, b->wanted.count, sizeof(*starts));
+	size_t count = 0;
+	int err;
+
+	if (!starts)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->wanted.count; i++) {
+		while (e < end && e->addr + e->size <= b->wanted.addrs[i])
+			e++;
+		if (e < end && e->addr <= b->wanted.addrs[i])
+			starts[count++] = e->addr;
+	}
+	err = sym_wanted_add(&b->wanted, starts, count);
+	free(starts);
+	return err;
+}
+
 int sym_builder_take_extents(struct sym_builder *b, struct sym_extent *extents, size_t count)
 {
 	size_t used = b->count * CANDIDATE_COST + b->names_len;
@@ -104,7 +126,7 @@ int sym_builder_take_extents(struct sym_builder *b, struct sym_extent *extents, 
 	}
 	b->extents = extents;
 	b->extent_count = count;
-	return 0;
+	return b->wanted.count ? want_starts(b) : 0;
 }
 
 static int reserve_names(struct sym_builder *b, size_t len)

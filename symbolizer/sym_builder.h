@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "symbolizer/sym_table.h"
+#include "symbolizer/sym_wanted.h"
 
 /* What speaks for a symbol among several at one address, as in perf: the highest sum wins. */
 enum {
@@ -51,6 +52,8 @@ struct sym_builder {
 	size_t names_cap;
 	struct sym_extent *extents; /* sorted, without overlaps */
 	size_t extent_count;
+	struct sym_wanted wanted; /* set by the caller; freed with the builder */
+	size_t found; /* symbols that sources had, with those that nobody wants */
 	size_t max_bytes; /* bound on the finished table; twice that while it is made */
 	enum sym_overlap overlap;
 	/* Bytes that a symbol of unknown size and section end gets when no other follows. */

@@ -75,8 +75,10 @@ static int load_symbols(const struct elf_file *elf, const struct sym_file_option
 
 	sym_builder_init(&b, SYM_INNERMOST_WINS,
 			 options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
-	err = sym_sources_add(elf, file->has_gnu_build_id ? file->build_id : "", options, &b,
-			      &file->is_cut, &file->without_symbols);
+	err = sym_wanted_add(&b.wanted, options->wanted, options->wanted_count);
+	if (!err)
+		err = sym_sources_add(elf, file->has_gnu_build_id ? file->build_id : "", options,
+				      &b, &file->is_cut, &file->without_symbols);
 	if (!err)
 		err = sym_builder_finish(&b, false, &file->symbols);
 	sym_builder_fini(&b);

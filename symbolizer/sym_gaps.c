@@ -39,6 +39,9 @@ static void find_pieces(const struct sym_builder *b, const struct sym_table *t, 
 		const struct sym_extent *e = &b->extents[i];
 		uint64_t at = e->addr, end = e->addr + e->size;
 
+		if (b->wanted.count && !sym_wanted_in(&b->wanted, at, end))
+			continue;
+
 		while (next < t->count && t->ranges[next].addr + t->ranges[next].size <= at)
 			next++;
 		if (next < t->count && t->ranges[next].addr <= at)

@@ -34,10 +34,13 @@ static bool is_fatal(int err)
 /* Leaves out a source that was over the bound, its names too, and what was there before it. */
 static void cut(struct sym_builder *b, bool *ret_cut)
 {
+	struct sym_wanted wanted = b->wanted;
 	size_t max_bytes = b->max_bytes;
 
+	b->wanted = (struct sym_wanted){ 0 };
 	sym_builder_fini(b);
 	sym_builder_init(b, SYM_INNERMOST_WINS, max_bytes);
+	b->wanted = wanted;
 	*ret_cut = true;
 }
 
@@ -90,7 +93,7 @@ static int add_whole(const struct elf_file *elf, const char *build_id,
 		     const struct sym_file_options *options, struct sym_builder *b,
 		     bool *ret_damaged)
 {
-	size_t before = b->count;
+	size_t before = b->found;
 	bool mini_damaged = false;
 	int err = elf_syms_of_section(elf, SHT_SYMTAB, b);
 
@@ -99,9 +102,9 @@ static int add_whole(const struct elf_file *elf, const char *build_id,
 		return err;
 	*ret_damaged = err == -EBADMSG;
 	err = 0;
-	if (b->count == before)
+	if (b->found == before)
 		err = add_debug_file(elf, build_id, options, b);
-	if (!err && b->count == before)
+	if (!err && b->found == before)
 		err = add_minidebug(elf, b, &mini_damaged);
 	*ret_damaged |= mini_damaged;
 	return err;
@@ -117,9 +120,9 @@ static int add_tables(const struct elf_file *elf, const char *build_id,
 
 	if (is_fatal(err) || err == -EFBIG)
 		return err;
-	before = b->count;
+	before = b->found;
 	err = add_whole(elf, build_id, options, b, ret_damaged);
-	*ret_whole = !err && b->count > before;
+	*ret_whole = !err && b->found > before;
 	return err;
 }
 
@@ -135,7 +138,7 @@ int sym_sources_add(const struct elf_file *elf, const char *build_id,
 		    const struct sym_file_options *options, struct sym_builder *b, bool *ret_cut,
 		    enum sym_reason *ret_without)
 {
-	bool is_damaged = false, is_whole = false, is_cut = false;
+	bool is_damaged = false, is_whole = false, is_cut = false, is_early;
 	int err;
 
 	err = add_tables(elf, build_id, options, b, &is_damaged, &is_whole);
@@ -143,12 +146,18 @@ int sym_sources_add(const struct elf_file *elf, const char *build_id,
 		return err;
 	if (err == -EFBIG)
 		cut(b, &is_cut);
+	/* A wanted address needs the symbol of its function's start too, so that one comes first. */
+	is_early = b->wanted.count && !is_whole && !is_cut;
+	err = is_early ? sym_starts_add(elf, b) : 0;
+	if (is_fatal(err))
+		return err;
+	is_cut |= err == -EFBIG;
 	err = add_dynamic(elf, b);
 	if (is_fatal(err))
 		return err;
 	is_cut |= err == -EFBIG;
 	is_damaged |= err == -EBADMSG;
-	err = add_rest(elf, !is_whole && !is_cut, b);
+	err = add_rest(elf, !is_early && !is_whole && !is_cut, b);
 	if (is_fatal(err))
 		return err;
 	is_cut |= err == -EFBIG;

@@ -5,43 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbolizer/elf_plt.h"
+#include "symbolizer/sym_starts_table.h"
 #include "symbolizer/unwind_index.h"
 #include "symbolizer/unwind_source.h"
-
-enum { PLT_SECTIONS_MAX = 8 };
-
-struct span {
-	uint64_t start;
-	uint64_t end;
-};
-
-/* Code that has unwind data but is no function. */
-struct stubs {
-	struct span spans[PLT_SECTIONS_MAX];
-	size_t count;
-};
-
-static void find_stubs(const struct elf_file *elf, struct stubs *stubs)
-{
-	stubs->count = 0;
-	for (size_t i = 0; i < elf->section_count && stubs->count < PLT_SECTIONS_MAX; i++) {
-		const Elf64_Shdr *s = &elf->sections[i];
-
-		if (s->sh_size <= UINT64_MAX - s->sh_addr && elf_plt_is_section(elf, s))
-			stubs->spans[stubs->count++] =
-				(struct span){ s->sh_addr, s->sh_addr + s->sh_size };
-	}
-}
-
-static bool is_stub(const struct stubs *stubs, uint64_t addr)
-{
-	for (size_t i = 0; i < stubs->count; i++) {
-		if (addr >= stubs->spans[i].start && addr < stubs->spans[i].end)
-			return true;
-	}
-	return false;
-}
 
 static bool to_vaddr(const struct unwind_code *code, uint64_t off, uint64_t *ret_vaddr)
 {
@@ -92,16 +58,16 @@ static int take_index(const struct elf_file *elf, const struct unwind_index *ind
 		      const struct unwind_code *code, struct sym_builder *b)
 {
 	struct sym_extent *extents = reallocarray(NULL, index->count + 1, sizeof(*extents));
-	struct stubs stubs;
+	struct sym_stubs stubs;
 	size_t count = 0;
 
 	if (!extents)
 		return -ENOMEM;
-	find_stubs(elf, &stubs);
+	sym_stubs_find(elf, &stubs);
 	for (size_t i = 0; i < index->count; i++) {
 		uint64_t vaddr;
 
-		if (to_vaddr(code, index->refs[i].off, &vaddr) && !is_stub(&stubs, vaddr))
+		if (to_vaddr(code, index->refs[i].off, &vaddr) && !sym_stubs_have(&stubs, vaddr))
 			extents[count++] = (struct sym_extent){ vaddr, index->refs[i].size };
 	}
 	count = tidy(extents, count);
@@ -119,9 +85,13 @@ int sym_starts_add(const struct elf_file *elf, struct sym_builder *b)
 	if (err)
 		return err == -ENOMEM || err == -EIO ? err : 0;
 	unwind_code_find(elf, &code);
+	err = b->wanted.count ? sym_starts_by_table(elf, &section, &code, b) : -ENOENT;
+	if (err != -ENOENT)
+		goto out;
 	err = unwind_index_read(&index, &section, &code, SYM_STARTS_MAX);
 	if (!err)
 		err = take_index(elf, &index, &code, b);
+out:
 	unwind_index_fini(&index);
 	unwind_section_fini(&section);
 	return err;

@@ -83,6 +83,7 @@ enum dwarf_pointer {
 	DW_EH_PE_sdata4 = 0x0b,
 	DW_EH_PE_sdata8 = 0x0c,
 	DW_EH_PE_pcrel = 0x10,
+	DW_EH_PE_datarel = 0x30,
 	DW_EH_PE_aligned = 0x50,
 	DW_EH_PE_omit = 0xff,
 };

@@ -25,7 +25,7 @@ struct module_id {
 /* What the thread works on; it belongs to the thread until is_done. */
 struct reading {
 	char path[PATH_MAX];
-	bool no_demangle;
+	struct sym_kernel_options options;
 	struct sym_kernel *kernel; /* NULL: it failed */
 	atomic_bool is_done;
 };
@@ -46,7 +46,7 @@ static void *read_all(void *reading_ptr)
 {
 	struct reading *r = reading_ptr;
 
-	if (sym_kernel_load(r->path, r->no_demangle, &r->kernel))
+	if (sym_kernel_load(r->path, &r->options, &r->kernel))
 		r->kernel = NULL;
 	atomic_store(&r->is_done, true);
 	return NULL;
@@ -88,7 +88,7 @@ int kernel_names_new(const char *proc_root, const char *sys_root, bool no_demang
 	*ret_names = names;
 	if (!proc_root)
 		return 0;
-	names->reading.no_demangle = no_demangle;
+	names->reading.options.no_demangle = no_demangle;
 	snprintf(names->reading.path, sizeof(names->reading.path), "%s/kallsyms", proc_root);
 	start(names);
 	return 0;

@@ -4,9 +4,10 @@
  *
  * A count whose stack meets a file that the reader has not finished with, or JIT code whose names
  * it is reading, is put aside, as it came: stacks and processes by id. It is resolved as soon as all
- * is read, at the latest at the next drain after its own files are; so it mostly reaches the profile that it was counted for. If
- * that profile is closed first the count goes into the next one, and both say so
- * (carried_out, carried_in): a name comes a little late rather than never, and no drain waits.
+ * is read, at the latest at the next drain after its own files are; so it mostly reaches the
+ * profile that it was counted for. If that one is closed first the count goes into the next, and
+ * both say so (carried_out, carried_in): a name comes a little late rather than never, and no
+ * drain waits.
  *
  * Each drain goes through all that wait, which also keeps what they refer to from being
  * forgotten. Bounded in number; past the bound, after half a minute, and at the end of a

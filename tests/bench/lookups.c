@@ -94,10 +94,11 @@ static void measure(int argc, char **argv, bool no_demangle)
 
 int main(int argc, char **argv)
 {
+	const struct sym_kernel_options any = { 0 };
 	nsec_t start = clock_monotonic();
 	struct sym_kernel *kernel;
 
-	if (sym_kernel_load("/proc/kallsyms", false, &kernel) == 0) {
+	if (sym_kernel_load("/proc/kallsyms", &any, &kernel) == 0) {
 		printf("kallsyms read in %.1f ms, %.1f MB held\n",
 		       (double)(clock_monotonic() - start) / 1e6,
 		       (double)sym_kernel_bytes(kernel) / 1e6);

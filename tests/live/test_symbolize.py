@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles without names, named later or elsewhere: only by files of the same build-id (S-13)."""
 
+import bisect
 import os
 import shutil
+import struct
 import subprocess
 
 import lab
 import pprofread
-from tap import check, equal, note, run, test
+from tap import check, equal, note, run, skip, test
 
 scratch = lab.Scratch()
 HZ = 997
@@ -116,6 +118,94 @@ def hidden_kernel():
     check(kernel, "no kernel frames")
     equal({f.function for f in kernel if f.function}, set(), "kernel names")
     check(any("kptr_restrict" in c for c in r.profile.comments), "the reason is not told")
+
+
+def kernel_build_id():
+    with open("/sys/kernel/notes", "rb") as f:
+        notes = f.read()
+    at = notes.find(b"GNU\0")
+    if at < 12:
+        skip("this kernel has no build-id")
+    size = struct.unpack_from("<I", notes, at - 8)[0]
+    return notes[at + 4:at + 4 + size]
+
+
+def write_vmlinux(path, build_id, symbols, text, base):
+    """
+    A kernel with its symbols, linked at `base`, of the functions that are at `text` on in kallsyms;
+    their names get a prefix, so that it is seen where they come from.
+    """
+    end = symbols[-1][0] + 64 - text + base
+    names, table = bytearray(1), bytearray(24)
+    for addr, name in symbols:
+        table += struct.pack("<IBBHQQ", len(names), 0x12, 0, 1, addr - text + base, 0)
+        names += b"vm_" + name.encode() + b"\0"
+    note = struct.pack("<III", 4, len(build_id), 3) + b"GNU\0" + build_id
+    sections = [(0, 0, 0, 0, b"", 0, 0),  # name, type, flags, address, bytes, link, entry size
+                (1, 8, 6, base, end - base, 0, 0), (7, 2, 0, 0, bytes(table), 3, 24),
+                (15, 3, 0, 0, bytes(names), 0, 0),
+                (23, 3, 0, 0, b"\0.text\0.symtab\0.strtab\0.shstrtab\0", 0, 0)]
+    at, body, headers = 64 + 2 * 56 + len(note), b"", b""
+    for name, kind, flags, addr, data, link, size in sections:
+        length = data if isinstance(data, int) else len(data)
+        headers += struct.pack("<IIQQQQIIQQ", name, kind, flags, addr, at, length, link, 0, 1, size)
+        if not isinstance(data, int):
+            at, body = at + length, body + data
+    segments = (struct.pack("<IIQQQQQQ", 1, 5, 4096, base, base, 0, end - base, 4096) +
+                struct.pack("<IIQQQQQQ", 4, 4, 64 + 2 * 56, 0, 0, len(note), len(note), 4))
+    header = struct.pack("<4sBBBB8xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 0, 2, 62, 1, base, 64, at,
+                         0, 64, 56, 2, 64, len(sections), len(sections) - 1)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(header + segments + note + body + headers)
+
+
+def kernel_functions():
+    """(address, name) of the kernel's own functions, in order, one for each address."""
+    found = {}
+    with open("/proc/kallsyms", encoding="ascii") as f:
+        for line in f:
+            fields = line.split()
+            if len(fields) == 3 and fields[1] in "tT":
+                found.setdefault(int(fields[0], 16), fields[2])
+    return sorted(found.items())
+
+
+def names_of_kernel(path, prefix):
+    frames = [f for s in read(path).samples for f in s.frames if lab.is_kernel(f)]
+    named = [f for f in frames if f.function]
+    check(all(f.function.startswith(prefix) for f in named), f"not from there: {named[:3]}")
+    return frames, named
+
+
+@test("kernel addresses named on another machine by a vmlinux of the same build-id, none by another")
+def vmlinux():
+    out, root = scratch.path("kernel.pb.gz"), scratch.path("kernelfs")
+    symbols, build_id = kernel_functions(), kernel_build_id()
+    r = lab.record("-F", HZ, "--no-symbols", out=out, command=[
+        "dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=200000"])
+    text = next(int(c.split(": ")[1], 16) for c in r.profile.comments if c.startswith("kernel text"))
+    symbols = [(a, n) for a, n in symbols if a >= text]
+    path = f"{root}/usr/lib/debug/boot/vmlinux-{os.uname().release}"
+    with lab.Sysctl("kernel.kptr_restrict", 2):  # so that this machine is another one
+        write_vmlinux(path, build_id[:-1] + bytes([build_id[-1] ^ 1]), symbols, text, 0x4000000)
+        told = symbolize("--symfs", root, "-o", scratch.path("wrong.pb.gz"), out)
+        check("another build-id" in told, "the cause is not told")
+        equal(names_of_kernel(scratch.path("wrong.pb.gz"), "?")[1], [], "names of another kernel")
+        write_vmlinux(path, build_id, symbols, text, 0x4000000)
+        symbolize("--symfs", root, "-o", scratch.path("right.pb.gz"), out)
+        shutil.rmtree(root)
+        link = f"{root}/.build-id/{build_id.hex()[:2]}/{build_id.hex()[2:]}.debug"
+        write_vmlinux(link, build_id, symbols, text, 0xffffffff80000000)
+        symbolize("--debug-dir", root, "-o", scratch.path("linked.pb.gz"), out)
+    addresses = [a for a, _ in symbols]
+    for name in ("right", "linked"):
+        frames, named = names_of_kernel(scratch.path(name + ".pb.gz"), "vm_")
+        note(f"{len(named)} of {len(frames)} kernel frames are named")
+        check(len(named) > 0.9 * len(frames) > 0, "kernel frames are not named")
+        for f in named:
+            want = symbols[bisect.bisect_right(addresses, f.address) - 1][1]
+            equal(f.function, "vm_" + want, f"the name at {f.address:x}")
 
 
 @test("mistakes get one line and an exit status")

@@ -39,13 +39,13 @@ static void settle(uint32_t now)
 {
 	struct pollfd results = { .fd = reader_fd(table.reader), .events = POLLIN };
 	struct read_result result;
-	bool busy;
+	size_t jobs;
 
 	do {
 		while (reader_next(table.reader, &result))
 			file_table_take(&table, &result, now);
-		busy = reader_jobs(table.reader, READ_TABLE) || reader_jobs(table.reader, READ_SYMBOLS);
-	} while (poll(&results, 1, busy ? -1 : 0) > 0);
+		jobs = reader_jobs(table.reader, READ_TABLE) + reader_jobs(table.reader, READ_SYMBOLS);
+	} while (poll(&results, 1, jobs ? -1 : 0) > 0);
 }
 
 static int teardown(void **state)

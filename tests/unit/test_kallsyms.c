@@ -23,11 +23,13 @@ static const char sample[] = "0000000000000000 A fixed_percpu_data\n"
 			     "ffffffffc0009400 t bpf_trampoline_64\t[bpf]\n"
 			     "garbage\n\nffffffffc000a000 t\nffffffffc000a000 tx y\nzz t name\n";
 
+static const struct sym_kernel_options any;
+
 static struct sym_kernel *parse(const char *text)
 {
 	struct sym_kernel *kernel = NULL;
 
-	assert_int_equal(sym_kernel_parse(text, strlen(text), &kernel), 0);
+	assert_int_equal(sym_kernel_parse(text, strlen(text), &any, &kernel), 0);
 	return kernel;
 }
 
@@ -122,10 +124,10 @@ static void hidden_addresses(void **state)
 				     "0000000000000000 t hook\t[mod]\n";
 	struct sym_kernel *k = NULL;
 
-	assert_int_equal(sym_kernel_parse(hidden, strlen(hidden), &k), -EPERM);
-	assert_int_equal(sym_kernel_parse("", 0, &k), -ENODATA);
-	assert_int_equal(sym_kernel_parse("text\n", 5, &k), -ENODATA);
-	assert_int_equal(sym_kernel_load("/nonexistent", false, &k), -ENOENT);
+	assert_int_equal(sym_kernel_parse(hidden, strlen(hidden), &any, &k), -EPERM);
+	assert_int_equal(sym_kernel_parse("", 0, &any, &k), -ENODATA);
+	assert_int_equal(sym_kernel_parse("text\n", 5, &any, &k), -ENODATA);
+	assert_int_equal(sym_kernel_load("/nonexistent", &any, &k), -ENOENT);
 	assert_null(k);
 	sym_kernel_free(NULL);
 }
@@ -143,10 +145,55 @@ static void odd_modules(void **state)
 	sym_kernel_free(k);
 }
 
+/* Told beforehand what will be asked, it answers the same. */
+static void wanted_addresses(void **state)
+{
+	static const char unsorted[] = "1000 t a\t[m]\n1000 t aa\t[m]\n5000 t e\t[m]\n3000 t c\t[m]\n"
+				       "2000 t b\t[m]\n4000 t d\t[m]\n3000 t cc\t[m]\n9000 t z\n";
+	struct sym_kernel *all = parse(unsorted), *some;
+
+	for (uint64_t addr = 0x800; addr < 0xb000; addr += 0x7f) {
+		const uint64_t wanted[] = { addr, 0x2fff, addr };
+		const struct sym_kernel_options options = { .wanted = wanted, .wanted_count = 3 };
+		char want[256];
+
+		assert_int_equal(sym_kernel_parse(unsorted, sizeof(unsorted) - 1, &options, &some), 0);
+		strcpy(want, at(all, addr));
+		assert_string_equal(at(some, addr), want);
+		strcpy(want, at(all, 0x2fff));
+		assert_string_equal(at(some, 0x2fff), want);
+		sym_kernel_free(some);
+	}
+	sym_kernel_free(all);
+}
+
+static void wanted_of_this_kernel(void **state)
+{
+	uint64_t wanted[100], text;
+	const struct sym_kernel_options options = { .wanted = wanted, .wanted_count = 100 };
+	struct sym_kernel *all = NULL, *some = NULL;
+
+	if (sym_kernel_text("/proc/kallsyms", &text))
+		skip(); /* kptr_restrict */
+	for (size_t i = 0; i < 100; i++)
+		wanted[i] = text + i * 0x24681;
+	assert_int_equal(sym_kernel_load("/proc/kallsyms", &any, &all), 0);
+	assert_int_equal(sym_kernel_load("/proc/kallsyms", &options, &some), 0);
+	assert_true(sym_kernel_bytes(some) < sym_kernel_bytes(all) / 10);
+	for (size_t i = 0; i < 100; i++) {
+		char want[256];
+
+		strcpy(want, at(all, wanted[i]));
+		assert_string_equal(at(some, wanted[i]), want);
+	}
+	sym_kernel_free(all);
+	sym_kernel_free(some);
+}
+
 static void this_kernel(void **state)
 {
 	struct sym_kernel *k = NULL;
-	int err = sym_kernel_load("/proc/kallsyms", false, &k);
+	int err = sym_kernel_load("/proc/kallsyms", &any, &k);
 	uint64_t addr;
 	char line[64];
 	FILE *grep;
@@ -191,6 +238,8 @@ int main(void)
 		cmocka_unit_test(where_the_text_begins),
 		cmocka_unit_test(modules_and_bpf),
 		cmocka_unit_test(hidden_addresses), cmocka_unit_test(odd_modules),
+		cmocka_unit_test(wanted_addresses),
+		cmocka_unit_test(wanted_of_this_kernel),
 		cmocka_unit_test(this_kernel),      cmocka_unit_test(kernel_build_id),
 	};
 
