@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One window to one sink. The work is a stack of ranges of the window's samples, at first one
+ * One window (or several that go together) to one sink. The work is a stack of ranges of the window's samples, at first one
  * range with all. A range that is too large is split, between two series if it has several, else
  * in the middle of its samples. A refused one is split between series, to find the one that is
  * meant, as long as the window's budget for that lasts; a refused series is set aside.
@@ -11,6 +11,7 @@
 
 #include "agent/export/dead_letter.h"
 #include "agent/export/deliver.h"
+#include "agent/export/gather.h"
 #include "base/clock.h"
 
 enum {
@@ -28,7 +29,7 @@ struct ranges {
 	struct range todo[MAX_RANGES];
 	size_t count;
 	unsigned rejects; /* splits for being refused */
-	bool any_sent, any_refused;
+	bool any_sent, any_refused, gone;
 };
 
 static bool has_several_series(const struct export_batch *b)
@@ -102,6 +103,7 @@ static bool settle(struct delivery *d, struct ranges *r, enum outcome outcome)
 		return false;
 	case OUTCOME_GONE:
 		r->count = 0;
+		r->gone = true;
 		return true;
 	case OUTCOME_SENT:
 		r->any_sent = true;
@@ -127,10 +129,10 @@ static bool settle(struct delivery *d, struct ranges *r, enum outcome outcome)
 	return true;
 }
 
-static bool send_all(struct delivery *d)
+/* False when it is time to stop; ret_gone: the first window was dropped meanwhile. */
+static bool send_all(struct delivery *d, uint64_t windows, bool *ret_gone)
 {
 	struct ranges r = { .todo = { { 0, d->batch.p->sample_count } }, .count = 1 };
-	enum outcome outcome = OUTCOME_SENT;
 
 	if (d->batch.p->sample_count == 0)
 		r.count = 0;
@@ -139,14 +141,14 @@ static bool send_all(struct delivery *d)
 
 		d->batch.first = next.first;
 		d->batch.end = next.end;
-		outcome = deliver_range(d);
-		if (!settle(d, &r, outcome))
+		if (!settle(d, &r, deliver_range(d)))
 			return false;
 	}
-	if (outcome != OUTCOME_GONE)
-		count(d->s, &d->s->totals.windows, 1);
+	if (!r.gone)
+		count(d->s, &d->s->totals.windows, windows);
 	if (r.any_sent || r.any_refused)
 		d->s->all_refused = !r.any_sent;
+	*ret_gone = r.gone;
 	return true;
 }
 
@@ -156,20 +158,20 @@ static bool is_damage(int err)
 }
 
 /* 1: loaded; 0: there is nothing to send; -1: time to stop. */
-static int load(struct sender *s, const struct spool_chunk *chunk, struct profile **ret_profile,
+static int load(struct sender *s, const struct spool_chunk *chunk, struct gathered *ret_gathered,
 		struct series_list *ret_list)
 {
 	for (;;) {
-		struct profile *p = NULL;
-		int err = spool_load(s->x->spool_dir, chunk, &p);
+		struct gathered g = { 0 };
+		int err = gather_load(s, chunk, &g);
 
 		if (!err)
-			err = series_split(p, s->x->options.max_series, ret_list);
+			err = series_split(g.p, s->x->options.max_series, ret_list);
 		if (!err) {
-			*ret_profile = p;
+			*ret_gathered = g;
 			return 1;
 		}
-		profile_free(p);
+		profile_free(g.p);
 		if (err == -ENOENT)
 			return 0;
 		if (is_damage(err)) {
@@ -190,16 +192,16 @@ static size_t least(size_t a, size_t b)
 	return a && a < b ? a : b;
 }
 
-bool sender_deliver(struct sender *s, const struct spool_chunk *chunk)
+bool sender_deliver(struct sender *s, const struct spool_chunk *chunk, uint64_t *ret_next)
 {
 	struct series_list list = { 0 };
-	struct profile *p = NULL;
-	int loaded = load(s, chunk, &p, &list);
+	struct gathered g = { 0 };
+	int loaded = load(s, chunk, &g, &list);
 	struct delivery d = {
 		.s = s,
 		.chunk = chunk,
 		.batch = {
-			.p = p,
+			.p = g.p,
 			.series = &list,
 			.identity = &s->x->identity,
 			.limits = {
@@ -210,13 +212,15 @@ bool sender_deliver(struct sender *s, const struct spool_chunk *chunk)
 			},
 		},
 	};
-	bool done = loaded >= 0;
+	bool done = loaded >= 0, gone = loaded <= 0;
 
 	if (loaded > 0) {
 		count(s, &s->totals.folded_series, list.folded);
-		done = send_all(&d);
+		done = send_all(&d, g.windows, &gone);
 	}
+	/* What went with a window that was dropped meanwhile is still to be sent. */
+	*ret_next = gone ? chunk->number + 1 : g.end;
 	series_list_fini(&list);
-	profile_free(p);
+	profile_free(g.p);
 	return done;
 }

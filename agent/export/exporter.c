@@ -61,6 +61,7 @@ static int open_senders(struct exporter *x)
 	}
 	for (size_t i = 0; i < x->sender_count; i++)
 		spool_begin_at(x->spool, x->senders[i].cursor);
+	x->at_once_below = spool_end(x->spool) + 1;
 	return err;
 }
 

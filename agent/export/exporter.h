@@ -31,6 +31,7 @@ struct exporter_options {
 	const char *version;
 	uint64_t spool_mib;
 	uint64_t spread_ns;    /* windows wait up to this long, each node for a time of its own */
+	uint64_t gather_ns;    /* light windows wait up to this long for others; 0: none does */
 	uint64_t retry_max_ns; /* longest pause between two tries */
 	uint64_t rate_kib;     /* bytes per second and sink, in KiB; 0: no limit */
 	uint64_t max_series;   /* of a window */

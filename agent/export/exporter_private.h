@@ -41,6 +41,8 @@ struct sender {
 	struct backoff backoff;
 	bool plain;              /* the store wants no compression */
 	nsec_t spread;           /* this node's */
+	uint64_t gather_number;  /* the first window that waits for others, and since when */
+	nsec_t gather_since;
 	nsec_t not_before;       /* the rate allows no request before this */
 	nsec_t failing_since;    /* 0: it works */
 	enum verdict failing;    /* as was said last */
@@ -63,6 +65,7 @@ struct exporter {
 	char *spool_dir; /* constant */
 	nsec_t added;    /* when the newest window came */
 	uint64_t added_number;
+	uint64_t at_once_below; /* constant: windows of an earlier life, and the first of this */
 	bool draining, stopping;
 	atomic_bool abort; /* for transfers: end at once */
 
@@ -74,10 +77,11 @@ struct exporter {
 void *sender_run(void *context);
 
 /*
- * Sends one window, however long it takes: true when it is done with (delivered, set aside, too
- * old, dropped), false when it is time to stop.
+ * Sends one window, or several that go together (gather.h), however long it takes: true when they
+ * are done with (delivered, set aside, too old, dropped), and the number to go on with; false
+ * when it is time to stop.
  */
-bool sender_deliver(struct sender *s, const struct spool_chunk *chunk);
+bool sender_deliver(struct sender *s, const struct spool_chunk *chunk, uint64_t *ret_next);
 
 /*
  * Waits until `deadline` (monotonic): false if it is time to stop, or before the end, when

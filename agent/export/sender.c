@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "agent/export/exporter_private.h"
+#include "agent/export/gather.h"
 
 static const nsec_t CURSOR_INTERVAL = NSEC_PER_SEC;
 
@@ -60,14 +60,6 @@ bool sender_wait(struct sender *s, nsec_t deadline)
 	return go_on;
 }
 
-/* When a window may go: the newest one waits for this node's turn. */
-static nsec_t ready_at(const struct sender *s, const struct spool_chunk *chunk)
-{
-	const struct exporter *x = s->x;
-
-	return chunk->number == x->added_number && !x->draining ? x->added + s->spread : 0;
-}
-
 /* The next window, waited for; false when it is time to stop. */
 static bool next_chunk(struct sender *s, struct spool_chunk *ret_chunk)
 {
@@ -80,7 +72,7 @@ static bool next_chunk(struct sender *s, struct spool_chunk *ret_chunk)
 		nsec_t now = clock_monotonic(), at = now + LONG;
 
 		if (spool_next(x->spool, s->cursor, ret_chunk)) {
-			at = ready_at(s, ret_chunk);
+			at = gather_due(s, ret_chunk);
 			found = at <= now;
 		}
 		if (found || x->draining)
@@ -131,14 +123,15 @@ void *sender_run(void *context)
 {
 	struct sender *s = context;
 	struct spool_chunk chunk;
+	uint64_t next;
 	char name[16];
 
 	snprintf(name, sizeof(name), "send-%s", s->type->name);
 	prctl(PR_SET_NAME, name);
 	while (next_chunk(s, &chunk)) {
-		if (!sender_deliver(s, &chunk))
+		if (!sender_deliver(s, &chunk, &next))
 			break;
-		advance(s, chunk.number + 1);
+		advance(s, next);
 	}
 	write_cursor(s, true);
 	pthread_mutex_lock(&s->x->lock);

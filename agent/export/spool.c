@@ -183,12 +183,22 @@ bool spool_next(const struct spool *s, uint64_t from, struct spool_chunk *ret_ch
 		return false;
 	ret_chunk->number = s->chunks.files[i].window;
 	ret_chunk->start_s = s->chunks.files[i].sequence;
+	ret_chunk->bytes = s->chunks.files[i].bytes;
 	return true;
 }
 
 uint64_t spool_count(const struct spool *s, uint64_t from)
 {
 	return s->chunks.count - first_from(s, from);
+}
+
+uint64_t spool_bytes(const struct spool *s, uint64_t from)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = first_from(s, from); i < s->chunks.count; i++)
+		bytes += s->chunks.files[i].bytes;
+	return bytes;
 }
 
 uint64_t spool_end(const struct spool *s)

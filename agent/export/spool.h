@@ -21,6 +21,7 @@ struct spool;
 
 struct spool_chunk {
 	uint64_t number, start_s;
+	uint64_t bytes; /* on disk */
 };
 
 struct spool_totals {
@@ -43,8 +44,9 @@ int spool_add(struct spool *s, const struct profile *p);
 /* The first chunk with a number >= from. */
 bool spool_next(const struct spool *s, uint64_t from, struct spool_chunk *ret_chunk);
 
-/* Chunks with numbers >= from. */
+/* Chunks with numbers >= from, and their bytes on disk. */
 uint64_t spool_count(const struct spool *s, uint64_t from);
+uint64_t spool_bytes(const struct spool *s, uint64_t from);
 
 /* The number that the next window will get, and the least that it may be: cursors reach as far. */
 uint64_t spool_end(const struct spool *s);

@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 
+import otlpcheck
 import rules
 import schema
 
@@ -25,6 +26,8 @@ GRPC_OK = b"\x80" + struct.pack(">I", 16) + b"grpc-status: 0\r\n"
 
 def take_otlp(headers, body):
     rules.need(headers["Content-Type"] == "application/x-protobuf", "content type")
+    problems = otlpcheck.check(body)
+    rules.need(not problems, f"otlpcheck: {problems[:3]}")
     return rules.check_otlp(OTLP.decode(body, "ExportProfilesServiceRequest"))
 
 
@@ -36,7 +39,8 @@ def take_pyroscope(headers, body):
 
 def take_parca(headers, body):
     rules.need(headers["Content-Type"] == "application/grpc-web+proto", "content type")
-    return rules.check_parca(PUSH.decode(rules.grpc_web_message(body), "ParcaWriteRaw"))
+    message = rules.grpc_web_message(body)
+    return rules.check_parca(PUSH.decode(message, "ParcaWriteRaw"), len(message))
 
 
 # path -> name, taker, content type and body of a success

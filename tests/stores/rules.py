@@ -14,6 +14,9 @@ import pprofread  # noqa: E402
 from schema import Bad  # noqa: E402
 
 NAME = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
+BUILD_ID = re.compile(r"^([0-9a-f]{3,}|)$")
+# Parca: of one message. Pyroscope: what its tenants may send at once, above which it says 429.
+MAX_MESSAGE, BURST = 64 << 20, 2 << 20
 
 
 class Series:
@@ -165,9 +168,37 @@ def read_pprof(raw):
         p.check()
     except pprofread.Bad as why:
         raise Bad(f"pprof: {why}") from None
-    for kind, unit in p.types:
-        need(NAME.match(kind) and unit, f"sample type {kind!r} {unit!r}")
+    for kind, unit in (*p.types, p.period_type):  # without a period type Pyroscope's code ends
+        need(NAME.match(kind) and NAME.match(unit), f"type {kind!r} {unit!r}")
+    need(p.time_ns > 0, "no time")
+    need(len(set(p.types)) == len(p.types), f"types {p.types}")
+    need(max(map(len, p.strings)) <= 65535, "a string that Pyroscope cuts")
+    for s in p.samples:
+        need(s.location_ids and all(s.location_ids), f"a stack of {s.location_ids}")
+        need(len(s.location_ids) <= 1000, "a stack that Pyroscope cuts")
+    check_mappings(p)
     return p
+
+
+def check_mappings(p):
+    """A mapping may say that it is wholly named only if it is: Pyroscope then drops its addresses.
+    Addresses are the file's own, so a mapping has no place of its own."""
+    whole = {}
+    for location in p.locations.values():
+        i = one(location, 2)
+        need(i in p.mappings or i == 0, f"no mapping {i}")
+        whole[i] = whole.get(i, True) and bool(location.get(4))
+        need(location.get(4) or one(location, 3), "a location with neither name nor address")
+    for i, m in p.mappings.items():
+        need(BUILD_ID.match(p.strings[one(m, 6)]), f"build id {p.strings[one(m, 6)]!r}")
+        need(not one(m, 7) or whole.get(i), f"mapping {i} is marked as wholly named and is not")
+        need(not (one(m, 2) or one(m, 3) or one(m, 4)), f"mapping {i} has a place")
+
+
+def one(message, number):
+    values = message.get(number, [0])
+    need(len(values) == 1, f"field {number} comes {len(values)} times")
+    return values[0]
 
 
 def profile_series(labels, p, key):
@@ -183,31 +214,50 @@ def profile_series(labels, p, key):
 
 
 def check_pyroscope(request, now=None):
-    found = []
+    found, seen = [], set()
     now = now or time.time()
     need(request.series, "no profiles received")
     for n, series in enumerate(request.series):
         labels = labels_of(series.labels)
         need(len(labels) <= 30, f"{len(labels)} labels")
         need(labels.get("service_name"), "no service_name")
+        need([k for k in labels if k.startswith("__")] == ["__name__"], f"private labels {labels}")
+        need(not any(k.startswith("service_") for k in labels if k != "service_name"),
+             "a label that would become part of the build ids")
+        need(len(series.samples) == 1, f"{len(series.samples)} profiles of one series")
         for sample in series.samples:
             plain = pprofread.unpack(sample.raw_profile)
             need(len(plain) <= 4 << 20, f"profile of {len(plain)} bytes")
             p = read_pprof(sample.raw_profile)
             need(len(p.samples) <= 16000, f"{len(p.samples)} samples")
             need(now - 3600 <= p.time_ns / 1e9 <= now + 600, f"time {p.time_ns}")
+            need(len(plain) + sum(len(k) + len(v) for k, v in labels.items()) <= BURST,
+                 f"{len(plain)} bytes can never pass the rate limit")
+            identity = p.time_ns, frozenset(labels.items())
+            # Halves of one series come in one request only if the whole is over a limit.
+            need(identity not in seen or len(plain) > 8 << 10, f"two of {labels}")
+            seen.add(identity)
             found += profile_series(labels, p, f"{n}")
     return found
 
 
-def check_parca(request):
+def selector(labels, p, kind):
+    """The name under which Parca files a type; it parses it as a selector."""
+    text = ":".join((labels["__name__"], *kind, *p.period_type, "delta"))
+    need(re.match(r"^[a-zA-Z_]\w*(:[a-zA-Z_]\w*){4}:delta$", text), f"profile type {text}")
+
+
+def check_parca(request, size=0):
     found = []
+    need(size <= MAX_MESSAGE, f"a message of {size} bytes")
     for n, series in enumerate(request.series):
         need(series.labels is not None, "labels are absent: this ends the server")
         labels = labels_of(series.labels.labels)
         for sample in series.samples:
             p = read_pprof(sample.raw_profile)  # ids from 1, in order, too
-            need(p.duration_ns, "no duration: not a delta profile")
+            need(p.duration_ns > 0, "no duration: not a delta profile")
+            for kind in p.types:
+                selector(labels, p, kind)
             found += profile_series(labels, p, f"{n}")
     return found
 

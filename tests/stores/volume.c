@@ -2,8 +2,9 @@
 /*
  * How many requests and bytes a node sends: windows of 50 containers with three services of four
  * processes each, made from a model, through the real encoders. Each service has call paths of its
- * own in its program and shares those of libc and the kernel; how often a path is taken falls with
- * its rank. Prints one line for each load and sink; not a test.
+ * own in its program and shares those of libc and the kernel; half of the samples are at one path
+ * in ten. Light windows go together, by the sender's own rules for size and time. Prints one line
+ * for each load and sink; not a test.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,8 +12,10 @@
 #include <string.h>
 
 #include "agent/export/sink.h"
+#include "agent/store/chunk.h"
 #include "base/map.h"
 #include "proto/compress.h"
+#include "proto/merge.h"
 
 enum {
 	CONTAINERS = 50,
@@ -20,9 +23,13 @@ enum {
 	PROCESSES = 4,
 	PATHS = 400,
 	DEPTH = 24,
-	MINUTES = 6,
-	PER_HOUR = 10
+	MINUTES = 10,
+	PER_HOUR = 60 / MINUTES,
+	SINKS = 3
 };
+
+/* As agent/export/gather.c has them. */
+static const size_t LIGHT_BYTES = 32 << 10;
 
 static uint64_t seed = 1;
 
@@ -85,46 +92,61 @@ static void add_path(struct profile *p, unsigned service, unsigned rank,
 	profile_add_sample(p, stack, DEPTH, values, labels, label_count);
 }
 
-/* One minute: `samples` over all, shared out evenly; half of them at one path in ten. */
-static struct profile *window(unsigned containers, double samples, int64_t hz, int minute)
+/* A node's load: CPUs in use by the first containers together, and by each of the others. */
+struct load {
+	const char *what;
+	unsigned busy, idle;
+	double busy_cpus, idle_cpus;
+	int64_t hz;
+};
+
+static void add_samples(struct profile *p, unsigned number, double *due)
 {
+	unsigned service = number / PROCESSES;
+	struct profile_label labels[3];
+	char container[80], comm[32];
+	uint64_t id = hash_bytes(&(unsigned){ service / SERVICES }, sizeof(unsigned));
+
+	snprintf(container, sizeof(container),
+		 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64, id, id * 3, id * 5,
+		 id * 7);
+	snprintf(comm, sizeof(comm), "service-%u", service % SERVICES);
+	labels[0] = (struct profile_label){ .key = text(p, "comm"), .str = text(p, comm) };
+	labels[1] = (struct profile_label){ .key = text(p, "container_id"),
+					    .str = text(p, container) };
+	labels[2] = (struct profile_label){ .key = text(p, "pid"), .num = (int64_t)number + 1000 };
+	while (*due >= 1 || (*due > 0 && (double)(next_random() % 1000000) / 1e6 < *due)) {
+		unsigned among = next_random() % 2 ? PATHS / 10 : PATHS;
+
+		add_path(p, service % SERVICES, (unsigned)(next_random() % among), labels, 3, 1);
+		*due -= 1;
+	}
+	if (*due < 0)
+		*due = 0;
+}
+
+/* One minute; samples are shared out evenly among the processes of a kind. */
+static struct profile *window(const struct load *load, int minute)
+{
+	const unsigned each = SERVICES * PROCESSES;
+	double busy_due = 0, idle_due;
 	struct profile *p;
-	double due = 0;
 
 	profile_new(512 << 20, &p);
 	profile_add_type(p, "samples", "count");
 	profile_add_type(p, "cpu", "nanoseconds");
 	p->period_type = p->types[1];
-	p->period = 1000000000 / hz;
+	p->period = 1000000000 / load->hz;
 	p->time_ns = (1700000000LL + 60 * minute) * 1000000000;
 	p->duration_ns = 60000000000;
-	for (unsigned n = 0; n < containers * SERVICES * PROCESSES; n++) {
-		unsigned service = n / PROCESSES;
-		struct profile_label labels[3];
-		char container[80], comm[32];
-		uint64_t id = hash_bytes(&(unsigned){ service / SERVICES }, sizeof(unsigned));
-
-		snprintf(container, sizeof(container),
-			 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64, id, id * 3,
-			 id * 5, id * 7);
-		snprintf(comm, sizeof(comm), "service-%u", service % SERVICES);
-		labels[0] = (struct profile_label){ .key = text(p, "comm"), .str = text(p, comm) };
-		labels[1] = (struct profile_label){ .key = text(p, "container_id"),
-						    .str = text(p, container) };
-		labels[2] =
-			(struct profile_label){ .key = text(p, "pid"), .num = (int64_t)n + 1000 };
-		for (due += samples / (containers * SERVICES * PROCESSES); due >= 1; due--) {
-			unsigned among = next_random() % 2 ? PATHS / 10 : PATHS;
-
-			add_path(p, service % SERVICES, (unsigned)(next_random() % among), labels,
-				 3, 1);
-		}
+	for (unsigned n = 0; n < load->busy * each; n++) {
+		busy_due += load->busy_cpus * (double)load->hz * 60 / (load->busy * each);
+		add_samples(p, n, &busy_due);
+	}
+	for (unsigned n = 0; n < load->idle * each; n++) {
 		/* Less than one sample a minute: now and then. */
-		if (due > 0 && (double)(next_random() % 1000000) / 1e6 < due) {
-			add_path(p, service % SERVICES, (unsigned)(next_random() % PATHS), labels,
-				 3, 1);
-			due = 0;
-		}
+		idle_due = load->idle_cpus * (double)load->hz * 60 / each;
+		add_samples(p, load->busy * each + n, &idle_due);
 	}
 	return p;
 }
@@ -157,50 +179,108 @@ static void send(const struct sink_type *sink, struct export_batch batch, uint64
 	buf_fini(&packed);
 }
 
-static void run(const char *what, unsigned containers, double samples, int64_t hz)
+struct sums {
+	uint64_t requests[SINKS], bytes[SINKS];
+	int64_t samples;
+};
+
+static const struct sink_type *const sinks[SINKS] = { &sink_otlp, &sink_parca, &sink_pyroscope };
+
+static void deliver(const struct profile *p, struct sums *sums)
 {
-	static const struct sink_type *const sinks[] = { &sink_otlp, &sink_parca, &sink_pyroscope };
 	static const struct export_identity identity = { .node = "node-1", .version = "1" };
-	uint64_t requests[3] = { 0 }, bytes[3] = { 0 };
+	struct series_list list;
 
-	for (int minute = 0; minute < MINUTES; minute++) {
-		struct profile *p = window(containers, samples, hz, minute);
-		struct series_list list;
+	series_split(p, 512, &list);
+	for (int i = 0; i < SINKS && p->sample_count; i++) {
+		struct export_batch batch = {
+			.p = p,
+			.series = &list,
+			.end = p->sample_count,
+			.identity = &identity,
+			.limits = { 4 << 20, 2 << 20, sinks[i]->max_samples ?: SIZE_MAX },
+		};
 
-		series_split(p, 512, &list);
-		for (int i = 0; i < 3 && p->sample_count; i++) {
-			struct export_batch batch = {
-				.p = p,
-				.series = &list,
-				.end = p->sample_count,
-				.identity = &identity,
-				.limits = { 4 << 20, 2 << 20,
-					    sinks[i]->max_samples ? sinks[i]->max_samples
-								  : SIZE_MAX },
-			};
-
-			send(sinks[i], batch, &requests[i], &bytes[i]);
-		}
-		series_list_fini(&list);
-		profile_free(p);
+		send(sinks[i], batch, &sums->requests[i], &sums->bytes[i]);
 	}
-	for (int i = 0; i < 3; i++)
-		printf("%-28s %3" PRId64 " Hz %7.0f samples/window  %-9s %3" PRIu64
-		       " requests/h %8.1f KB/h %7.2f KB/h and container\n",
-		       what, hz, samples, sinks[i]->name, PER_HOUR * requests[i],
-		       PER_HOUR * (double)bytes[i] / 1e3,
-		       PER_HOUR * (double)bytes[i] / 1e3 / containers);
+	series_list_fini(&list);
+}
+
+static size_t chunk_bytes(const struct profile *p)
+{
+	struct buf chunk;
+	size_t len;
+
+	buf_init(&chunk, 64 << 20);
+	chunk_encode(p, &chunk);
+	len = chunk.len;
+	buf_fini(&chunk);
+	return len;
+}
+
+/* Ten minutes of it, in one go where all is light. */
+static struct sums run(const struct load *load, bool gather)
+{
+	struct profile *together = NULL;
+	struct sums sums = { 0 };
+	size_t waiting = 0;
+
+	seed = 1;
+	for (int minute = 0; minute < MINUTES; minute++) {
+		struct profile *p = window(load, minute);
+		size_t bytes = chunk_bytes(p);
+
+		for (size_t i = 0; i < p->sample_count; i++)
+			sums.samples += p->samples[i].values[0];
+		if (together && (!gather || waiting + bytes > LIGHT_BYTES)) {
+			deliver(together, &sums);
+			profile_free(together);
+			together = NULL;
+			waiting = 0;
+		}
+		waiting += bytes;
+		if (together) {
+			profile_merge(together, p);
+			profile_free(p);
+		} else {
+			together = p;
+		}
+	}
+	deliver(together, &sums);
+	profile_free(together);
+	return sums;
+}
+
+static void show(const struct load *load, bool gather)
+{
+	struct sums sums = run(load, gather);
+
+	for (int i = 0; i < SINKS; i++)
+		printf("%-42s %2" PRId64 " Hz %-8s %7" PRId64 " samples/h  %-9s %3" PRIu64
+		       " requests/h %9.1f KB/h %8.2f KB/h and container\n",
+		       load->what, load->hz, gather ? "gathered" : "apart",
+		       PER_HOUR * sums.samples, sinks[i]->name, PER_HOUR * sums.requests[i],
+		       PER_HOUR * (double)sums.bytes[i] / 1e3,
+		       PER_HOUR * (double)sums.bytes[i] / 1e3 / (load->busy + load->idle));
 }
 
 int main(void)
 {
+	static const struct load loads[] = {
+		{ "busy: 50 containers use 4 CPUs", 50, 0, 4, 0, 99 },
+		{ "busy: 50 containers use 4 CPUs", 50, 0, 4, 0, 19 },
+		{ "quiet: 50 containers use 0.4 CPUs", 50, 0, 0.4, 0, 99 },
+		{ "quiet: 50 containers use 0.4 CPUs", 50, 0, 0.4, 0, 19 },
+		{ "idle: 50 containers, 0.01 % of a CPU each", 0, 50, 0, 1e-4, 99 },
+		{ "idle: 50 containers, 0.01 % of a CPU each", 0, 50, 0, 1e-4, 19 },
+		{ "mixed: 10 containers use 4 CPUs", 10, 0, 4, 0, 19 },
+		{ "mixed: the same and 40 idle ones", 10, 40, 4, 1e-4, 19 },
+	};
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* Eight CPUs; samples a window = CPUs in use x Hz x 60. */
-	run("busy: 4 CPUs in use", CONTAINERS, 4 * 99 * 60, 99);
-	run("busy: 4 CPUs in use", CONTAINERS, 4 * 19 * 60, 19);
-	run("quiet: 0.4 CPUs in use", CONTAINERS, 0.4 * 99 * 60, 99);
-	run("quiet: 0.4 CPUs in use", CONTAINERS, 0.4 * 19 * 60, 19);
-	run("idle: 0.01 % CPU a container", CONTAINERS, CONTAINERS * 1e-4 * 99 * 60, 99);
-	run("idle: 0.01 % CPU a container", CONTAINERS, CONTAINERS * 1e-4 * 19 * 60, 19);
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+		show(&loads[i], false);
+		show(&loads[i], true);
+	}
 	return 0;
 }

@@ -75,6 +75,17 @@ static size_t delivered(void)
 	return (size_t)count;
 }
 
+/* Waits until so many windows were delivered. */
+static void wait_windows(struct exporter *x, uint64_t windows)
+{
+	struct sink_totals totals = { 0 };
+
+	while (totals.windows < windows) {
+		assert_true(exporter_totals(x, 0, &totals));
+		usleep(1000);
+	}
+}
+
 static void test_delivers(void **state)
 {
 	struct exporter_options o = options_of(out);
@@ -117,6 +128,53 @@ static void test_waits_and_goes_on(void **state)
 	exporter_close(x, 60 * NSEC_PER_SEC);
 	assert_int_equal(delivered(), 1);
 	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
+}
+
+/*
+ * Light windows wait for each other and go as one, as far as they are one stretch of time; the
+ * first of a life does not wait, so that a newcomer sees something.
+ */
+static void test_gathers(void **state)
+{
+	static const int starts[] = { 1010, 1020, 1030, 2000, 2010 };
+	struct exporter_options o = options_of(out);
+	struct exporter *x;
+	struct sink_totals totals;
+
+	o.gather_ns = 3600 * NSEC_PER_SEC;
+	lab_run("mkdir %s", out);
+	x = open_exporter(&o);
+	assert_int_equal(exporter_start(x), 0);
+	add(x, 1000);
+	wait_windows(x, 1);
+	assert_int_equal(delivered(), 1);
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		add(x, starts[i]);
+	assert_true(exporter_totals(x, 0, &totals));
+	assert_int_equal(totals.windows, 1);
+	assert_int_equal(totals.waiting, 5);
+	exporter_close(x, 60 * NSEC_PER_SEC);
+	assert_int_equal(delivered(), 3);
+	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
+}
+
+/* Not longer than asked for: 25 s have room for two windows of 10 s. */
+static void test_gathers_so_long(void **state)
+{
+	struct exporter_options o = options_of(out);
+	struct exporter *x;
+
+	o.gather_ns = 25 * NSEC_PER_SEC;
+	x = open_exporter(&o);
+	for (int i = 0; i < 6; i++)
+		add(x, 1000 + 10 * i);
+	exporter_close(x, 0);
+	lab_run("mkdir %s", out);
+	x = open_exporter(&o); /* all are from an earlier life now: none waits */
+	assert_int_equal(exporter_start(x), 0);
+	wait_windows(x, 6);
+	exporter_close(x, 60 * NSEC_PER_SEC);
+	assert_int_equal(delivered(), 3);
 }
 
 /* Closed without a thread: as when the agent's start fails half-way. */
@@ -217,6 +275,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_delivers, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_waits_and_goes_on, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_gathers, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_gathers_so_long, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_never_started, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_differs, make_dir, remove_dir),
 		cmocka_unit_test(test_labels),
