@@ -76,7 +76,8 @@ void load_explain(int err, const struct verifier_logs *logs, char *reason, size_
 	if (is_privilege_error(err) && !has_cap_bpf())
 		snprintf(reason, size,
 			 "bpf: %s; run as root, or with CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN "
-			 "before Linux 5.8)", strerror(-err));
+			 "before Linux 5.8); in a container its seccomp profile must allow the "
+			 "call, too", strerror(-err));
 	else if (is_privilege_error(err) && memlock_is_short(&kib))
 		snprintf(reason, size,
 			 "bpf: %s; the limit of locked memory is %" PRIu64 " KiB, and before Linux "
@@ -84,8 +85,9 @@ void load_explain(int err, const struct verifier_logs *logs, char *reason, size_
 			 "in the unit, or CAP_SYS_RESOURCE", strerror(-err), kib);
 	else if (is_privilege_error(err) && !log[0])
 		snprintf(reason, size,
-			 "bpf: %s; CAP_PERFMON is missing (CAP_SYS_ADMIN before Linux 5.8), or a "
-			 "security module forbids tracing", strerror(-err));
+			 "bpf: %s; CAP_PERFMON is missing (CAP_SYS_ADMIN before Linux 5.8), or the "
+			 "container's seccomp profile or a security module forbids it",
+			 strerror(-err));
 	else if (err == -ESRCH || err == -ENOENT)
 		snprintf(reason, size,
 			 "bpf: kernel %s has no type information; sonde needs "

@@ -166,7 +166,8 @@ static void explain(int err, char *reason, size_t size)
 	if (err == -EACCES || err == -EPERM)
 		snprintf(reason, size,
 			 "perf_event_open: %s; run as root, or with CAP_PERFMON "
-			 "(CAP_SYS_ADMIN before Linux 5.8)", strerror(-err));
+			 "(CAP_SYS_ADMIN before Linux 5.8); in a container its seccomp profile "
+			 "must allow the call, too", strerror(-err));
 	else if (err == -EMFILE || err == -ENFILE)
 		snprintf(reason, size, "perf_event_open: %s; raise the limit of open files (ulimit -n)",
 			 strerror(-err));

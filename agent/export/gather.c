@@ -9,7 +9,7 @@
 #include "proto/merge.h"
 
 /* Windows are light as long as all that wait are less than this, as chunks on disk. */
-static const uint64_t LIGHT_BYTES = 32 << 10;
+static const uint64_t LIGHT_BYTES = 64 << 10;
 /* Between the end of a window and the start of the next: the clock may have been slewed. */
 static const int64_t MAX_HOLE = NSEC_PER_SEC;
 

@@ -191,7 +191,7 @@ def schema():
     wrong = (("config", "freq", 0), ("config", "freq", "many"), ("config", "no-such-option", 1),
              ("config", "window", "soon"), ("config", "idle", "maybe"), (None, "metricsPort", 0),
              (None, "capabilities", ["ALL"]), (None, "capabilities", []), (None, "imagee", {}),
-             (None, "dataPath", "relative"), ("image", "pullPolicy", "Sometimes"),
+             (None, "dataPath", "relative"), ("seccompProfile", "type", "Off"), ("image", "pullPolicy", "Sometimes"),
              (None, "terminationGracePeriodSeconds", 5))
     for where, key, value in wrong:
         v = copy.deepcopy(values())
@@ -221,11 +221,12 @@ def chart_values():
     objects = by_kind(helm_template(
         "--set", "config.freq=99,secretName=token,debugPath=,serviceAccount.name=x",
         "--set", "config.listen=:9999,metricsPort=9999,config.max-size=5000000",
-        "--set", "capabilities={SYS_ADMIN},podLabels.team=a"))
+        "--set", "capabilities={SYS_ADMIN},podLabels.team=a,seccompProfile.type=Unconfined"))
     check_objects(objects)
     c = pod_of(objects)["containers"][0]
     equal({m["mountPath"] for m in c["volumeMounts"]},
           {"/etc/sonde", "/var/lib/sonde", "/etc/sonde-secrets"}, "mounts")
+    equal(c["securityContext"]["seccompProfile"], {"type": "Unconfined"}, "seccomp profile")
     equal(c["securityContext"]["allowPrivilegeEscalation"], True, "escalation with SYS_ADMIN")
     text = objects["ConfigMap"]["data"]["sonde.yaml"]
     agent_takes(text, os.path.join(ROOT, os.environ.get("BUILD", "build"), "chart2.yaml"))

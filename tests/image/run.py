@@ -6,6 +6,7 @@ What deploy/Dockerfile puts into the image is made here by debootstrap (kept in 
 week), with the packages of deploy/packages. Capabilities, mounts, arguments, user and namespaces
 are read from deploy/kubernetes/daemonset.yaml. Needs root.
 """
+import collections
 import glob
 import json
 import os
@@ -33,6 +34,13 @@ if os.geteuid() != 0:
     sys.exit()
 
 DIR = os.path.join(lab.BUILD, "image")
+SECCOMP = "/usr/share/containers/seccomp.json"
+# What container engines allow with CAP_SYS_ADMIN only, and those of it that containerd and Docker
+# (both since late in 2022) allow with a smaller capability, too.
+ADMIN_CALLS = set("""bpf clone3 fanotify_init fsconfig fsmount fsopen fspick lookup_dcookie mount
+    mount_setattr move_mount open_tree perf_event_open quotactl quotactl_fd setdomainname
+    sethostname setns syslog umount umount2 unshare""".split())
+SMALLER = {"bpf": "CAP_BPF", "perf_event_open": "CAP_PERFMON", "syslog": "CAP_SYSLOG"}
 WEEK = 7 * 86400
 GO_HELM = "helm.sh/helm/v3/cmd/helm@v3.19.0"
 state = {}
@@ -98,13 +106,75 @@ def image():
     state["root"] = root
 
 
+@test("deploy/Dockerfile, built by buildah on a base made here (FULL=1)")
+def dockerfile():
+    """No registry of images is asked: the base's names stand for what debootstrap made."""
+    if not lab.FULL:
+        skip("FULL=1: takes some minutes; the same steps are in the test above")
+    store = os.path.join(DIR, "store")
+    buildah = [lab.need("buildah"), "--storage-driver", "vfs", "--root", store, "--runroot",
+               store + ".run"]
+    os.makedirs(store, exist_ok=True)
+    try:
+        base = sh(*buildah, "from", "scratch").strip().split()[-1]
+        sh(*buildah, "add", base, make_base(), "/")
+        for name in ("debian:12", "debian:12-slim"):
+            sh(*buildah, "commit", base, f"docker.io/library/{name}")
+        sh(*buildah, "rm", base)
+        sh(*buildah, "bud", "--pull-never", "--isolation", "chroot", "--format", "docker", "-f",
+           os.path.join(ROOT, "deploy/Dockerfile"), "-t", "sonde", ROOT)
+        made = sh(*buildah, "from", "--pull-never", "sonde").strip().split()[-1]
+        shown = json.loads(sh(*buildah, "inspect", "--type", "image", "sonde"))["Docker"]["config"]
+        equal((shown["User"], shown["Entrypoint"], shown["Cmd"]),
+              ("0:0", ["/usr/bin/sonde"], ["agent", "--config", "/etc/sonde/sonde.yaml"]), "image")
+        root = os.path.join(DIR, "root")
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(sh(*buildah, "mount", made).strip().split()[-1], root, symlinks=True)
+        note(sh("chroot", root, "/usr/bin/sonde", "--version").strip())
+        note(f"{int(sh('du', '-sm', root).split()[0])} MiB unpacked")
+        state["root"] = root  # what follows runs this one
+    finally:
+        subprocess.run([*buildah, "rm", "-a"], check=False, stdout=subprocess.DEVNULL)
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.rmtree(store + ".run", ignore_errors=True)
+
+
 def manifest():
     with open(os.path.join(ROOT, "deploy/kubernetes/daemonset.yaml"), encoding="utf-8") as f:
         return {o["kind"]: o for o in yaml.safe_load_all(f)}
 
 
-def runc_config(bundle, data):
-    """The manifest's pod as a runtime would run it."""
+def seccomp_of(caps, smaller):
+    """The default profile of containers-common for a container with these capabilities, as runc
+    wants it. With `smaller` as containerd and Docker have it: what belongs to CAP_SYS_ADMIN is
+    strictly refused, except for what the smaller capabilities are for."""
+    with open(SECCOMP, encoding="ascii") as f:
+        profile = json.load(f)
+    held = {name for name, cap in SMALLER.items() if cap in caps} if smaller else set()
+    refused = ADMIN_CALLS - held if smaller else set()
+    rules = [{"names": sorted(held), "action": "SCMP_ACT_ALLOW"}] if held else []
+    if smaller:
+        rules.append({"names": sorted(refused - {"clone3"}), "action": "SCMP_ACT_ERRNO",
+                      "errnoRet": 1})
+    for rule in profile["syscalls"]:
+        includes, excludes = (rule.get(k) or {} for k in ("includes", "excludes"))
+        if not set(includes.get("caps", [])) <= set(caps) or \
+                set(excludes.get("caps", [])) & set(caps) or \
+                "amd64" not in includes.get("arches", ["amd64"]) or \
+                "amd64" in excludes.get("arches", []):
+            continue
+        names = [n for n in rule["names"] if n not in held | refused]
+        if names:
+            rules.append({k: v for k, v in (("names", names), ("action", rule["action"]),
+                                            ("args", rule.get("args")),
+                                            ("errnoRet", rule.get("errnoRet"))) if v is not None})
+    return {"defaultAction": profile["defaultAction"],
+            "defaultErrnoRet": profile["defaultErrnoRet"],
+            "architectures": ["SCMP_ARCH_X86_64"], "syscalls": rules}
+
+
+def runc_config(bundle, data, smaller=True):
+    """The manifest's pod as a runtime would run it, its default seccomp profile included."""
     objects = manifest()
     pod = objects["DaemonSet"]["spec"]["template"]["spec"]
     c = pod["containers"][0]
@@ -124,6 +194,11 @@ def runc_config(bundle, data):
         user={"uid": security["runAsUser"], "gid": 0},
         noNewPrivileges=not security["allowPrivilegeEscalation"],
         capabilities={k: caps for k in ("bounding", "effective", "permitted")})
+    equal(security["seccompProfile"], {"type": "RuntimeDefault"}, "seccomp profile")
+    if os.path.exists(SECCOMP):
+        config["linux"]["seccomp"] = seccomp_of(caps, smaller)
+    else:
+        note(f"warning: without a seccomp profile: no {SECCOMP}")
     process["env"] += [f"{e['name']}=node-a" for e in c["env"]]
     config["root"] = {"path": state["root"], "readonly": security["readOnlyRootFilesystem"]}
     sources = {}
@@ -234,11 +309,12 @@ def healthz(pid):
 
 
 def short_lived(host_dir):
-    """A program of the host that is gone before its file can be opened by its process."""
+    """A program of the host that is gone before its file can be opened by its process. It has its
+    CPU time however busy the machine is, so that most of it is not the start of programs."""
     path = os.path.join(host_dir, "brief")
     shutil.copy(lab.wl("split"), path)
     for _ in range(10):
-        subprocess.run([path, "-t", "0.1"], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([path, "-c", "0.1"], stdout=subprocess.DEVNULL, check=True)
 
 
 @test("from there, as the manifest says: the host's processes by name, another pod recognised")
@@ -273,14 +349,33 @@ def profiles_the_host():
     check("FAIL" not in doctor.stdout, doctor.stdout)
 
 
+@test("a runtime whose profile knows neither CAP_BPF nor CAP_PERFMON: refused, with the reason")
+def old_profile():
+    check("root" in state, "there is no image")
+    if not os.path.exists(SECCOMP):
+        skip(f"no {SECCOMP}: golang-github-containers-common")
+    scratch = lab.Scratch()
+    bundle, data = scratch.path("agent"), scratch.path("data")
+    for d in (data, bundle):
+        os.makedirs(d)
+    runc_config(bundle, data, smaller=False)
+    with Runc(scratch, bundle, "old") as agent:
+        status = agent.process.wait(60)
+        note(agent.log)
+    check(status != 0, "it runs: is the manifest's remark on other runtimes out of date?")
+    errors = re.findall(r"(?m)^\S+ ERROR +(.*)$", agent.log)
+    check(len(errors) == 1 and "seccomp" in errors[0], errors)
+
+
 def read_status(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         return dict(re.findall(r"(?m)^(Cap\w+|NoNewPrivs|Seccomp):\s+(\S+)$", f.read()))
 
 
 def check_profiles(data, host_pid, inside_pid, ident):
-    total = {"host": 0, "inside": 0, "kernel": 0, "brief": 0}
+    total = {"host": 0, "inside": 0, "kernel": 0, "brief": 0, "brief's file": 0}
     named = dict.fromkeys(total, 0)
+    unnamed = collections.Counter()
     wrong = 0
     for path in glob.glob(f"{data}/profiles/*/*.pb.gz"):
         profile = pprofread.load(path)
@@ -291,14 +386,24 @@ def check_profiles(data, host_pid, inside_pid, ident):
                    "brief" if s.labels.get(lab.LABEL_COMM) == "brief" else None)
             if who:
                 total[who] += n
-                named[who] += n * lab.has(s, "hot_60", "hot_30", "hot_10")
+                good = lab.has(s, "hot_60", "hot_30", "hot_10")
+                own = [f for f in s.frames if f.module.endswith("/brief")]
+                total["brief's file"] += n * bool(own)
+                named["brief's file"] += n * bool(own and all(f.function for f in own))
+                named[who] += n * good
+                # What is not in one of those functions is mostly the start of a program: shown.
+                unnamed[who, tuple(f.text() for f in s.frames)] += n * (not good)
                 right = (ident, POD_OTHER) if who == "inside" else (None, None)
                 wrong += n * ((s.labels.get("container_id"), s.labels.get("pod_uid")) != right)
             frames = [f for f in s.frames if f.module == "[kernel.kallsyms]"]
             total["kernel"] += n * bool(frames)
             named["kernel"] += n * bool(frames and all(f.function for f in frames))
+    for (who, stack), n in unnamed.most_common(12):
+        if n:
+            note(f"elsewhere: {n} of {who}: {' < '.join(stack)[:200]}")
     note(f"samples {total}, with the right names {named}, of the wrong container {wrong}")
-    for who, least in (("host", 0.9), ("inside", 0.9), ("kernel", 0.9), ("brief", 0.8)):
+    for who, least in (("host", 0.9), ("inside", 0.9), ("kernel", 0.9), ("brief", 0.8),
+                       ("brief's file", 0.99)):
         check(total[who] > 0 and named[who] >= least * total[who], f"names of {who}")
     equal(wrong, 0, "samples of the wrong container")
 

@@ -71,6 +71,11 @@ def compare(want, got, without=()):
     return missing, more
 
 
+def build_id_of(path):
+    text = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
+    return text.split("Build ID:")[1].split()[0]
+
+
 def total(found):
     return sum(sum(rows.values()) for rows in found.values())
 

@@ -35,11 +35,6 @@ def check_equal(directory, got, kind, what):
     equal((missing, more), (0, 0), f"{what}: missing and more than sampled")
 
 
-def build_id_of(path):
-    text = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
-    return text.split("Build ID:")[1].split()[0]
-
-
 @test("a real collector stores what was sampled, field by field")
 def collector():
     directory = scratch.path("collector")
@@ -64,7 +59,7 @@ def collector():
     for r in requests:
         ids.update(r.build_ids())
     path = os.path.realpath(lab.wl(PROGRAM))
-    equal(ids.get(path), build_id_of(path), f"build id of {path}")
+    equal(ids.get(path), storelab.build_id_of(path), f"build id of {path}")
     names = {frame for s in mine for stack in s.rows for frame in stack}
     check("main" in names, f"functions of {PROGRAM}: {sorted(names)}")
     equal(len({s.key for s in series}), len(series), "profile ids are unique")

@@ -4,7 +4,10 @@
  * processes each, made from a model, through the real encoders. Each service has call paths of its
  * own in its program and shares those of libc and the kernel; half of the samples are at one path
  * in ten. Light windows go together, by the sender's own rules for size and time. Prints one line
- * for each load and sink; not a test.
+ * for each load (of those whose name holds the argument, if there is one) and sink; not a test.
+ *
+ * volume GROUP FILE...: the same of real windows, a minute each (pprof files of the agent's store, in
+ * order), of which samples in cgroups whose path holds GROUP count; see tests/bench/idle_fleet.py.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,9 +16,11 @@
 
 #include "agent/export/sink.h"
 #include "agent/store/chunk.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "proto/compress.h"
 #include "proto/merge.h"
+#include "proto/pprof.h"
 
 enum {
 	CONTAINERS = 50,
@@ -29,7 +34,7 @@ enum {
 };
 
 /* As agent/export/gather.c has them. */
-static const size_t LIGHT_BYTES = 32 << 10;
+static const size_t LIGHT_BYTES = 64 << 10;
 
 static uint64_t seed = 1;
 
@@ -121,8 +126,6 @@ static void add_samples(struct profile *p, unsigned number, double *due)
 		add_path(p, service % SERVICES, (unsigned)(next_random() % among), labels, 3, 1);
 		*due -= 1;
 	}
-	if (*due < 0)
-		*due = 0;
 }
 
 /* One minute; samples are shared out evenly among the processes of a kind. */
@@ -218,42 +221,58 @@ static size_t chunk_bytes(const struct profile *p)
 	return len;
 }
 
-/* Ten minutes of it, in one go where all is light. */
-static struct sums run(const struct load *load, bool gather)
+/* Where windows come from: the n-th, or NULL behind the last. */
+typedef struct profile *(*window_fn)(const void *context, int n);
+
+static void add_window(struct profile **together, struct profile *p)
 {
-	struct profile *together = NULL;
+	if (*together) {
+		profile_merge(*together, p);
+		profile_free(p);
+	} else {
+		*together = p;
+	}
+}
+
+/* All windows, up to ten of them in one go where they are light. */
+static struct sums run(window_fn next, const void *context, bool gather)
+{
+	struct profile *together = NULL, *p;
 	struct sums sums = { 0 };
 	size_t waiting = 0;
+	int count = 0;
 
-	seed = 1;
-	for (int minute = 0; minute < MINUTES; minute++) {
-		struct profile *p = window(load, minute);
+	for (int n = 0; (p = next(context, n)); n++, count++) {
 		size_t bytes = chunk_bytes(p);
 
 		for (size_t i = 0; i < p->sample_count; i++)
 			sums.samples += p->samples[i].values[0];
-		if (together && (!gather || waiting + bytes > LIGHT_BYTES)) {
+		if (together && (!gather || count == 10 || waiting + bytes > LIGHT_BYTES)) {
 			deliver(together, &sums);
 			profile_free(together);
 			together = NULL;
 			waiting = 0;
+			count = 0;
 		}
 		waiting += bytes;
-		if (together) {
-			profile_merge(together, p);
-			profile_free(p);
-		} else {
-			together = p;
-		}
+		add_window(&together, p);
 	}
 	deliver(together, &sums);
 	profile_free(together);
 	return sums;
 }
 
+static struct profile *made_window(const void *context, int n)
+{
+	return n < MINUTES ? window(context, n) : NULL;
+}
+
 static void show(const struct load *load, bool gather)
 {
-	struct sums sums = run(load, gather);
+	struct sums sums;
+
+	seed = 1;
+	sums = run(made_window, load, gather);
 
 	for (int i = 0; i < SINKS; i++)
 		printf("%-42s %2" PRId64 " Hz %-8s %7" PRId64 " samples/h  %-9s %3" PRIu64
@@ -264,22 +283,104 @@ static void show(const struct load *load, bool gather)
 		       PER_HOUR * (double)sums.bytes[i] / 1e3 / (load->busy + load->idle));
 }
 
-int main(void)
+/* ---- real windows ---- */
+
+struct windows {
+	const char *group;
+	char **paths;
+	int count;
+};
+
+static bool is_of_group(const struct profile *p, const struct profile_sample *s, const char *group)
+{
+	for (size_t i = 0; i < s->label_count; i++) {
+		if (s->labels[i].str && strcmp(profile_text(p, s->labels[i].key), "cgroup") == 0 &&
+		    strstr(profile_text(p, s->labels[i].str), group))
+			return true;
+	}
+	return false;
+}
+
+static struct profile *read_profile(const char *path)
+{
+	struct profile *p = NULL;
+	char reason[256] = "";
+	struct buf packed, plain;
+
+	buf_init(&packed, 64 << 20);
+	buf_init(&plain, 512 << 20);
+	if (file_read_path(path, &packed) ||
+	    decompress(COMPRESS_GZIP, packed.data, packed.len, &plain) ||
+	    pprof_read(plain.data, plain.len, 512 << 20, &p, reason, sizeof(reason))) {
+		fprintf(stderr, "%s: cannot be read %s\n", path, reason);
+		exit(1);
+	}
+	buf_fini(&packed);
+	buf_fini(&plain);
+	return p;
+}
+
+static struct profile *stored_window(const void *context, int n)
+{
+	const struct windows *w = context;
+	struct profile *whole, *part;
+	size_t count = 0;
+	uint32_t *kept;
+
+	if (n == w->count)
+		return NULL;
+	whole = read_profile(w->paths[n]);
+	kept = calloc(whole->sample_count + 1, sizeof(*kept));
+	for (uint32_t i = 0; i < whole->sample_count; i++) {
+		if (is_of_group(whole, &whole->samples[i], w->group))
+			kept[count++] = i;
+	}
+	if (profile_extract(whole, kept, count, PROFILE_ALL_LABELS, 512 << 20, &part))
+		abort();
+	free(kept);
+	profile_free(whole);
+	return part;
+}
+
+static void show_windows(const struct windows *w)
+{
+	for (int gather = 0; gather < 2; gather++) {
+		struct sums sums = run(stored_window, w, gather);
+
+		for (int i = 0; i < SINKS; i++)
+			printf("%-8s %d windows, %" PRId64 " samples  %-9s %3" PRIu64
+			       " requests %9.2f KB\n", gather ? "gathered" : "apart", w->count,
+			       sums.samples, sinks[i]->name, sums.requests[i],
+			       (double)sums.bytes[i] / 1e3);
+	}
+}
+
+int main(int argc, char **argv)
 {
 	static const struct load loads[] = {
 		{ "busy: 50 containers use 4 CPUs", 50, 0, 4, 0, 99 },
 		{ "busy: 50 containers use 4 CPUs", 50, 0, 4, 0, 19 },
 		{ "quiet: 50 containers use 0.4 CPUs", 50, 0, 0.4, 0, 99 },
 		{ "quiet: 50 containers use 0.4 CPUs", 50, 0, 0.4, 0, 19 },
-		{ "idle: 50 containers, 0.01 % of a CPU each", 0, 50, 0, 1e-4, 99 },
-		{ "idle: 50 containers, 0.01 % of a CPU each", 0, 50, 0, 1e-4, 19 },
 		{ "mixed: 10 containers use 4 CPUs", 10, 0, 4, 0, 19 },
 		{ "mixed: the same and 40 idle ones", 10, 40, 4, 1e-4, 19 },
+		{ "idle: 50 containers, 0.01 % of a CPU each", 0, 50, 0, 1e-4, 99 },
+		{ "idle: 50 containers, 0.01 % of a CPU each", 0, 50, 0, 1e-4, 19 },
+		{ "idle: 50 containers, 0.1 % of a CPU each", 0, 50, 0, 1e-3, 19 },
 	};
 
+	const struct windows stored = { argv[1], argv + 2, argc - 2 };
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 2) {
+		show_windows(&stored);
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
-		show(&loads[i], false);
+		if (argc > 1 && !strstr(loads[i].what, argv[1]))
+			continue;
+		if (!loads[i].busy)
+			show(&loads[i], false);
 		show(&loads[i], true);
 	}
 	return 0;
