@@ -58,7 +58,8 @@ int agent_call_in_reader(struct agent *a, int (*fn)(void));
 /*
  * Samples for a while and throws the samples away, so that the files of what runs already are
  * opened and their unwind tables are loaded: until none was new for a tenth of a second, half a
- * second at most; on a machine so loaded that tables are still being read then, five. Blocks. For recordings, right after agent_start.
+ * second at most; on a machine so loaded that tables are still being read then, five. Blocks. For
+ * recordings, right after agent_start.
  */
 int agent_warm_up(struct agent *a);
 

@@ -2,7 +2,8 @@
 """
 How long names take: perf and sonde record the same BENCH_SECONDS (60) of a busy machine at once;
 then perf report, llvm-symbolizer and sonde turn their records into names, one after the other.
-Each runs twice, the second run counts (files are in the page cache); both are printed.
+Each runs seven times: the first (files may not be in the page cache) and the medians are printed.
+BENCH_MIX=large: with programs that have many symbols.
 """
 
 import os
@@ -17,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "live"))
 import pprofread  # noqa: E402  pylint: disable=wrong-import-position
 
 SECONDS = os.environ.get("BENCH_SECONDS", "60")
+TURNS = 7
 HZ = os.environ.get("BENCH_HZ", "99")
 BUILD = os.environ.get("BUILD", "build")
 SONDE = os.environ.get("SONDE", os.path.join(BUILD, "sonde"))
@@ -24,31 +26,36 @@ SONDE = os.environ.get("SONDE", os.path.join(BUILD, "sonde"))
 
 def measured(argv, stdin=None, stdout=subprocess.DEVNULL):
     """(wall seconds, CPU seconds, peak MB) of a program."""
+    # The peak of a child begins with that of its parent, so the parent is a small one.
+    timed = ["/usr/bin/time", "-f", "%e %U %S %M", *argv]
     began = time.monotonic()
     with open(stdin or os.devnull, "rb") as source:
-        process = subprocess.Popen(argv, stdin=source, stdout=stdout, stderr=subprocess.DEVNULL)
-        _pid, status, usage = os.wait4(process.pid, 0)
+        done = subprocess.run(timed, stdin=source, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                              errors="replace", check=False)
     took = time.monotonic() - began
-    if status:
-        print(f"# {argv[0]} {argv[1]}: status {status}")
-    return took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3
+    if done.returncode:
+        print(f"# {argv[0]} {argv[1]}: status {done.returncode}")
+    _wall, user, system, peak = done.stderr.strip().splitlines()[-1].split()
+    return took, float(user) + float(system), float(peak) / 1e3
 
 
 def row(name, commands, stdin=None):
-    """Runs the commands twice; prints both runs; the second one's wall and CPU seconds."""
-    best = None
-    for turn in ("first", "second"):
+    """Runs the commands TURNS times; prints the first and the medians, which it returns."""
+    turns = []
+    for _ in range(TURNS):
         runs = [measured(c, stdin) for c in commands]
-        best = sum(r[0] for r in runs), sum(r[1] for r in runs), max(r[2] for r in runs)
-        print(f"{name:34} {turn:7} {best[0]:8.2f} s  CPU {best[1]:8.2f} s  peak {best[2]:8.1f} MB",
-              flush=True)
-    return best
+        turns.append((sum(r[0] for r in runs), sum(r[1] for r in runs), max(r[2] for r in runs)))
+    medians = [sorted(column)[TURNS // 2] for column in zip(*turns)]
+    print(f"{name:34} first {turns[0][0]:6.3f} s, median {medians[0]:6.3f} s  CPU "
+          f"{medians[1]:6.2f} s  peak {medians[2]:6.1f} MB", flush=True)
+    return medians
 
 
 def record(scratch):
     """The same seconds by perf and by sonde, without names."""
     unnamed, data = scratch + "/unnamed.pb.gz", scratch + "/perf.data"
-    load = subprocess.Popen([os.path.join(HERE, "mix.sh"), scratch, os.path.join(BUILD, "workloads")],
+    load = subprocess.Popen([os.path.join(HERE, "mix.sh"), scratch, os.path.join(BUILD, "workloads"),
+                             os.environ.get("BENCH_MIX", "")],
                             stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         load.stdout.readline()
@@ -74,7 +81,7 @@ def addresses(profile, path):
 
 
 def main():
-    for program in ("perf", "llvm-symbolizer"):
+    for program in ("perf", "llvm-symbolizer", "/usr/bin/time"):
         if not shutil.which(program):
             print(f"{program} is not installed; names are not compared")
             return 1
@@ -86,6 +93,7 @@ def main():
         count, files = addresses(profile, scratch + "/addresses")
         print(f"{SECONDS} s at {HZ} Hz: {len(profile.samples)} distinct stacks, {count} distinct "
               f"addresses of {len(files)} files; perf.data {os.path.getsize(data) / 1e6:.1f} MB")
+        at_once = row("sonde report --symbolize", [[SONDE, "report", "--symbolize", unnamed]])
         ours = row("sonde symbolize + report", [[SONDE, "symbolize", "-q", "-o", named, unnamed],
                                                 [SONDE, "report", named]])
         inline = row("sonde report, named in recording", [[SONDE, "report", named]])
@@ -93,7 +101,10 @@ def main():
         row("llvm-symbolizer, no inlines", [["llvm-symbolizer", "--no-inlines"]],
             scratch + "/addresses")
         perf = row("perf report", [["perf", "report", "--stdio", "--no-children", "-n", "-i", data]])
-        for what, one in (("sonde symbolize + report", ours), ("sonde report", inline)):
+        row("perf report --no-inline", [["perf", "report", "--no-inline", "--stdio",
+                                         "--no-children", "-n", "-i", data]])
+        for what, one in (("sonde report --symbolize", at_once), ("sonde symbolize + report", ours),
+                          ("sonde report of a named one", inline)):
             print(f"perf report takes {perf[0] / one[0]:.1f} times as long as {what}, "
                   f"{perf[1] / one[1]:.1f} times the CPU")
         subprocess.run([os.path.join(BUILD, "tools/lookups"), *files], check=True)
