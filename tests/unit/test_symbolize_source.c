@@ -58,8 +58,9 @@ static int teardown(void **state)
 static enum sym_reason find(const char *symfs, const char *path, const char *id)
 {
 	const struct symbolize_options options = { .symfs = symfs };
+	const struct symbolize_mapping mapping = { .path = path, .build_id = id, .release = "" };
 	struct symbolize_source source;
-	enum sym_reason reason = symbolize_source_open(&options, path, id, 0, &source);
+	enum sym_reason reason = symbolize_source_open(&options, &mapping, &source);
 
 	symbolize_source_close(&source);
 	return reason;
