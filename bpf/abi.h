@@ -42,6 +42,7 @@
 	X(TRUNCATED_RULE, "truncated_rule", "unwind rule that is not supported") \
 	X(TRUNCATED_REGISTER, "truncated_register", "unwind rule needs a register that is lost") \
 	X(TRUNCATED_STUCK, "truncated_stuck", "unwind rule does not lead up the stack") \
+	X(TRUNCATED_BARE, "truncated_bare", "code without unwind data or frame pointers") \
 	X(TRUNCATED_TABLE, "truncated_table", "unwind table was not loaded yet") \
 	X(NO_USER_STACK, "no_user_stack", "kernel-mode sample without mapped user code") \
 	X(NO_MAPPING, "no_mapping", "user-mode sample with its pc in no mapping") \
@@ -108,6 +109,7 @@ enum sonde_frame_tag {
 	X(TRUNCATED_RULE, "[truncated: unwind rule]") \
 	X(TRUNCATED_REGISTER, "[truncated: register lost]") \
 	X(TRUNCATED_STUCK, "[truncated: stack does not move]") \
+	X(TRUNCATED_BARE, "[truncated: no unwind data]") \
 	X(TRUNCATED_TABLE, "[truncated: unwind table not loaded yet]") \
 	X(NO_USER_STACK, "[no user stack]") \
 	X(NO_MAPPING, "[no mapping]") \
@@ -232,6 +234,7 @@ enum sonde_cfa {
 	 * goroutine in m at the high half of add, its sp, pc and so on at fp_off, fp `reg` bytes behind.
 	 */
 	SONDE_CFA_GO_STACK,
+	SONDE_CFA_BARE, /* no unwind data, and nothing near that sets up frame pointers: not tried */
 };
 
 enum sonde_fp {

@@ -25,6 +25,7 @@ enum step_result {
 	STEP_REGISTER,
 	STEP_STUCK,
 	STEP_READ,
+	STEP_BARE,
 	STEP_TABLE, /* a table is on its way */
 };
 
@@ -259,6 +260,17 @@ static __always_inline enum step_result rule_cfa(struct walk_state *s, __u64 *cf
 	return STEP_CALLER;
 }
 
+/*
+ * Whether this is the code that the kernel entered the program by: sp is still what it was then,
+ * but for an alignment downwards (musl) or a word taken off (argc).
+ */
+static __always_inline bool is_entry(struct walk_state *s)
+{
+	struct mm_struct *mm = (struct mm_struct *)s->mm;
+
+	return s->sp - BPF_CORE_READ(mm, start_stack) + 16 <= 32;
+}
+
 /* Applies s->rule: the registers become those of the caller. */
 static __always_inline enum step_result rule_apply(struct walk_state *s)
 {
@@ -274,6 +286,8 @@ static __always_inline enum step_result rule_apply(struct walk_state *s)
 	}
 	if (s->rule.cfa == SONDE_CFA_END)
 		return STEP_END;
+	if (s->rule.cfa == SONDE_CFA_BARE)
+		return s->fp == 0 && is_entry(s) ? STEP_END : STEP_BARE;
 	if (s->rule.cfa == SONDE_CFA_SIGNAL)
 		return rule_signal(s);
 	if (s->rule.cfa == SONDE_CFA_GO_STACK)

@@ -9,7 +9,7 @@
  *
  * Rules: the interrupted pc is looked up as it is (also the one below a signal handler), return
  * addresses minus one. By frame pointer (see pointer_zero for 0): it must lead up the stack and
- * be aligned. While a file's table is on its way nothing is tried. Each return address must lie
+ * be aligned; not in code that is known to have none (SONDE_CFA_BARE). While a file's table is on its way nothing is tried. Each return address must lie
  * in an executable mapping. Whatever does not hold ends the walk with a marker frame: no guess is
  * kept.
  */
@@ -105,17 +105,6 @@ static __always_inline bool push_pc(struct walk_state *s)
 }
 
 /*
- * Whether this is the code that the kernel entered the program by: sp is still what it was then,
- * but for an alignment downwards (musl) or a word taken off (argc).
- */
-static __always_inline bool is_entry(struct walk_state *s)
-{
-	struct mm_struct *mm = (struct mm_struct *)s->mm;
-
-	return s->sp - BPF_CORE_READ(mm, start_stack) + 16 <= 32;
-}
-
-/*
  * What a frame pointer of 0, or a return address of 0 beside it, says. In a chain of frame
  * pointers, or in code of which nothing is known: the outermost frame. But where a
  * table covers the rest of the file rbp may be any register, and 0 since the start of the
@@ -168,6 +157,9 @@ static __always_inline void mark_end(struct walk_state *s, enum step_result resu
 		return;
 	case STEP_STUCK:
 		push_marker(s->context, SONDE_MARKER_TRUNCATED_STUCK, SONDE_COUNT_TRUNCATED_STUCK);
+		return;
+	case STEP_BARE:
+		push_marker(s->context, SONDE_MARKER_TRUNCATED_BARE, SONDE_COUNT_TRUNCATED_BARE);
 		return;
 	case STEP_TABLE:
 		push_marker(s->context, SONDE_MARKER_TRUNCATED_TABLE, SONDE_COUNT_TRUNCATED_TABLE);

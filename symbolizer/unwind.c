@@ -22,6 +22,7 @@
 
 #include "symbolizer/build_id.h"
 #include "symbolizer/elf_debug.h"
+#include "symbolizer/unwind_bare.h"
 #include "symbolizer/unwind_go.h"
 #include "symbolizer/unwind_restorer.h"
 #include "symbolizer/unwind_rows.h"
@@ -45,6 +46,7 @@ struct build {
 	bool is_go; /* .debug_frame is Go's: see unwind_go_rule */
 	struct unwind_go go;
 	struct unwind_restorers restorers;
+	struct unwind_bare bare;
 	struct unwind_rows rows;
 	struct cfa_machine machine;
 	uint32_t bad_programs;
@@ -128,10 +130,23 @@ static uint64_t end_of(const struct unwind_index *index, size_t i)
 	return end;
 }
 
+/* Code that nothing is known of. Go's has frame pointers, which it sets up in ways of its own. */
+static int put_bare(struct build *b, uint64_t from, uint64_t to)
+{
+	static const struct unwind_rule bare = { .cfa = UNWIND_BARE };
+	int err;
+
+	if (b->is_go || from >= to || !unwind_bare_is(&b->bare, from, to))
+		return 0;
+	err = put(b, from, &bare);
+	return err ? err : put(b, to, &no_rule);
+}
+
 /* Code that .eh_frame says nothing about, and that is no restorer: by .debug_frame. */
 static int put_uncovered(struct build *b, uint64_t from, uint64_t to)
 {
 	struct feed *f = &b->debug;
+	uint64_t known = from; /* up to there all is said */
 
 	while (f->next < f->index.count) {
 		const struct unwind_ref *ref = &f->index.refs[f->next];
@@ -142,7 +157,10 @@ static int put_uncovered(struct build *b, uint64_t from, uint64_t to)
 			break;
 		begin = begin > from ? begin : from;
 		if (begin < end && begin < to) {
-			err = put_fde(b, f, ref, begin, end < to ? end : to);
+			err = put_bare(b, known, begin);
+			known = end < to ? end : to;
+			if (!err)
+				err = put_fde(b, f, ref, begin, known);
 			if (err)
 				return err;
 		}
@@ -151,7 +169,7 @@ static int put_uncovered(struct build *b, uint64_t from, uint64_t to)
 			break;
 		f->next++;
 	}
-	return 0;
+	return put_bare(b, known, to);
 }
 
 static int put_gap(struct build *b, uint64_t from, uint64_t to)
@@ -259,6 +277,7 @@ static int put_all(struct build *b, const struct elf_file *elf, size_t max_rows,
 	b->eh.next = b->debug.next = 0;
 	b->bad_programs = 0;
 	unwind_restorers_init(&b->restorers, &elf->source, &b->eh.index);
+	unwind_bare_init(&b->bare, &elf->source);
 	unwind_go_begin(&b->go);
 	err = unwind_rows_init(&b->rows, max_rows, max_rules);
 	for (size_t i = 0; i < b->code.count && !err; i++)
@@ -275,6 +294,7 @@ static void build_fini(struct build *b)
 	unwind_section_fini(&b->eh.section);
 	unwind_section_fini(&b->debug.section);
 	unwind_restorers_fini(&b->restorers);
+	unwind_bare_fini(&b->bare);
 	unwind_rows_fini(&b->rows);
 	elf_file_close(&b->debug_elf);
 	if (b->debug_fd >= 0)
@@ -303,6 +323,7 @@ static int build_table(const struct elf_file *elf, const struct unwind_options *
 	if (!err && b->needs_bx) {
 		b->keep_bx = true;
 		unwind_restorers_fini(&b->restorers);
+		unwind_bare_fini(&b->bare);
 		unwind_rows_fini(&b->rows);
 		err = put_all(b, elf, max_rows, max_rules);
 	}

@@ -6,7 +6,7 @@
  *
  * Rows are sorted by *file offset* (a frame is (file, offset) before any address is known), so no
  * load bias appears anywhere. A row holds from its offset to that of the next row; what no
- * FDE covers is an explicit row with the rule UNWIND_NONE, but for up to 15 bytes that pad the next
+ * FDE covers is an explicit row with the rule UNWIND_NONE (or _BARE), but for up to 15 bytes that pad the next
  * function to a multiple of 16, where both sides have one rule. Neighbours with equal rules are
  * merged. Anything that cannot be told exactly is UNWIND_UNSUPPORTED, never the rule of before;
  * only a caller's rbp that cannot be told is UNWIND_FP_UNDEFINED, so that a walk may go on by rsp.
@@ -42,6 +42,7 @@ enum unwind_cfa {
 	 * cfa_reg bytes behind.
 	 */
 	UNWIND_GO_STACK,
+	UNWIND_BARE, /* no FDE covers this code, and no frame pointer is set up anywhere near */
 };
 
 /* Where the caller's rbp is. */
@@ -63,7 +64,7 @@ enum unwind_bx {
 
 /*
  * One rule, without padding: usable as a map key. The return address is at CFA - 8 in all rules
- * but NONE, UNSUPPORTED, END, SIGNAL and GO_STACK; a function that keeps it elsewhere is UNSUPPORTED.
+ * but NONE, BARE, UNSUPPORTED, END, SIGNAL and GO_STACK; a function that keeps it elsewhere is UNSUPPORTED.
  */
 struct unwind_rule {
 	uint8_t cfa; /* enum unwind_cfa */

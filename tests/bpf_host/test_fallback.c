@@ -211,6 +211,26 @@ static void test_zero_fp_in_jit_code(void **state)
 	lab_check_books();
 }
 
+/* Code without frame pointers: even one that would do is not followed; but the entry is an end. */
+static void test_bare(void **state)
+{
+	struct mm_struct *mm;
+
+	set_rule(AT(F, 0), RULE(.cfa = SONDE_CFA_BARE));
+	begin_at(AT(F, 4), SP(0));
+	p.ctx.regs.bp = SP(10);
+	p.stack[10] = SP(20);
+	p.stack[11] = AT(MAIN, 0x10);
+	CHECK_MARKED(TRUNCATED_BARE, AT(F, 4));
+	setup(NULL);
+	mm = host_ptr((__u64)p.task->mm);
+	mm->start_stack = SP(1);
+	set_rule(AT(F, 0), RULE(.cfa = SONDE_CFA_BARE));
+	begin_at(AT(F, 4), SP(0));
+	p.ctx.regs.bp = 0;
+	CHECK_WHOLE(AT(F, 4));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +246,7 @@ int main(void)
 		cmocka_unit_test_setup(test_zero_fp_behind_a_chain, setup),
 		cmocka_unit_test_setup(test_zero_fp_without_a_table, setup),
 		cmocka_unit_test_setup(test_zero_fp_in_jit_code, setup),
+		cmocka_unit_test_setup(test_bare, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

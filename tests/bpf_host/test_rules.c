@@ -294,7 +294,7 @@ static void test_return_to_0(void **state)
 
 static void test_unsupported(void **state)
 {
-	static const __u8 kinds[] = { SONDE_CFA_UNSUPPORTED, SONDE_CFA_GO_STACK + 1, 0xff };
+	static const __u8 kinds[] = { SONDE_CFA_UNSUPPORTED, SONDE_CFA_BARE + 1, 0xff };
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		setup(NULL);

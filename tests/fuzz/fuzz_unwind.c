@@ -15,8 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_rule(const struct unwind_rule *r)
 {
-	assert(r->cfa <= UNWIND_GO_STACK && r->fp <= UNWIND_FP_AT_FP);
-	if (r->cfa <= UNWIND_END)
+	assert(r->cfa <= UNWIND_BARE && r->fp <= UNWIND_FP_AT_FP);
+	if (r->cfa <= UNWIND_END || r->cfa == UNWIND_BARE)
 		assert(r->fp == 0 && r->bx == 0 && r->cfa_reg == 0 && !r->cfa_off && !r->cfa_add && !r->fp_off);
 	if (r->cfa == UNWIND_GO_STACK)
 		assert(r->cfa_reg >= 24 && r->cfa_reg <= 56 && r->fp == UNWIND_FP_SAME);

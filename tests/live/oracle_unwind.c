@@ -154,7 +154,7 @@ static void compare_segment(struct file *f, uint64_t from, uint64_t to)
 		end = end < to ? end : to;
 		if (off > covered)
 			probe_gap(f, covered, off, &t->rules[0]);
-		if (r->cfa == UNWIND_NONE)
+		if (r->cfa == UNWIND_NONE || r->cfa == UNWIND_BARE)
 			probe_gap(f, off, end, r);
 		else
 			while (off < end)

@@ -62,9 +62,9 @@ static void test_augmentations(void **state)
 		buf_put(&im.frames, push, sizeof(push));
 		end_entry(&im.frames, fde);
 		t = image_table(&im);
-		assert_string_equal(rule_at(t, CODE), "sp+8 same");
-		assert_string_equal(rule_at(t, CODE + 1), "sp+16 same");
-		assert_string_equal(rule_at(t, CODE + 32), "none");
+		assert_string_equal(image_rule(t, CODE), "sp+8 same");
+		assert_string_equal(image_rule(t, CODE + 1), "sp+16 same");
+		assert_string_equal(image_rule(t, CODE + 32), "none");
 		assert_int_equal(t->bad_fdes, 0);
 		unwind_table_free(t);
 		buf_fini(&im.frames);
@@ -104,9 +104,9 @@ static void test_encodings(void **state)
 		buf_put(&im.frames, push, sizeof(push));
 		end_entry(&im.frames, fde);
 		t = image_table(&im);
-		assert_string_equal(rule_at(t, CODE + 0x100), "sp+8 same");
-		assert_string_equal(rule_at(t, CODE + 0x101), "sp+16 same");
-		assert_string_equal(rule_at(t, CODE + 0x120), "none");
+		assert_string_equal(image_rule(t, CODE + 0x100), "sp+8 same");
+		assert_string_equal(image_rule(t, CODE + 0x101), "sp+16 same");
+		assert_string_equal(image_rule(t, CODE + 0x120), "none");
 		unwind_table_free(t);
 		buf_fini(&im.frames);
 	}
@@ -127,7 +127,7 @@ static void test_terminator_in_the_middle(void **state)
 	im.type = 0x70000001; /* SHT_X86_64_UNWIND, as gold has it */
 	t = image_table(&im);
 	assert_int_equal(t->fdes, 2);
-	assert_string_equal(rule_at(t, CODE + 65), "sp+16 same");
+	assert_string_equal(image_rule(t, CODE + 65), "sp+16 same");
 	unwind_table_free(t);
 	buf_fini(&im.frames);
 }
@@ -152,8 +152,8 @@ static void test_long_length(void **state)
 	t = image_table(&im);
 	assert_int_equal(t->fdes, 2);
 	assert_int_equal(t->bad_fdes, 0);
-	assert_string_equal(rule_at(t, CODE + 1), "sp+16 same");
-	assert_string_equal(rule_at(t, CODE + 65), "sp+16 same");
+	assert_string_equal(image_rule(t, CODE + 1), "sp+16 same");
+	assert_string_equal(image_rule(t, CODE + 65), "sp+16 same");
 	unwind_table_free(t);
 	buf_fini(&im.frames);
 }
@@ -173,11 +173,11 @@ static void test_overlaps(void **state)
 	put_fde(&im.frames, cie, CODE + 100, 50, push, sizeof(push));
 	put_fde(&im.frames, cie, CODE + 200, 0, push, sizeof(push));
 	t = image_table(&im);
-	assert_string_equal(rule_at(t, CODE + 99), "sp+8 same");
-	assert_string_equal(rule_at(t, CODE + 100), "sp+64 same");
-	assert_string_equal(rule_at(t, CODE + 119), "sp+64 same");
-	assert_string_equal(rule_at(t, CODE + 120), "none");
-	assert_string_equal(rule_at(t, CODE + 200), "none");
+	assert_string_equal(image_rule(t, CODE + 99), "sp+8 same");
+	assert_string_equal(image_rule(t, CODE + 100), "sp+64 same");
+	assert_string_equal(image_rule(t, CODE + 119), "sp+64 same");
+	assert_string_equal(image_rule(t, CODE + 120), "none");
+	assert_string_equal(image_rule(t, CODE + 200), "none");
 	unwind_table_free(t);
 	buf_fini(&im.frames);
 }
@@ -204,7 +204,7 @@ static void test_gaps(void **state)
 		put_fde(&im.frames, cie, CODE, cases[i].end, "", 0);
 		put_fde(&im.frames, cie, CODE + cases[i].next, 16, "", 0);
 		t = image_table(&im);
-		assert_string_equal(rule_at(t, CODE + cases[i].end), cases[i].rule);
+		assert_string_equal(image_rule(t, CODE + cases[i].end), cases[i].rule);
 		unwind_table_free(t);
 		buf_fini(&im.frames);
 	}
@@ -213,7 +213,7 @@ static void test_gaps(void **state)
 	put_fde(&im.frames, cie, CODE, 17, push, sizeof(push));
 	put_fde(&im.frames, cie, CODE + 32, 16, "", 0);
 	t = image_table(&im);
-	assert_string_equal(rule_at(t, CODE + 17), "none");
+	assert_string_equal(image_rule(t, CODE + 17), "none");
 	unwind_table_free(t);
 	buf_fini(&im.frames);
 }
@@ -299,8 +299,8 @@ static void test_bad_entries(void **state)
 	memcpy(im.frames.data + fde, "\0\0\0\x10", 4);
 	assert_int_equal(build_quickly(&im, &t), 0);
 	assert_int_equal(t->bad_fdes, 1);
-	assert_string_equal(rule_at(t, CODE + 1), "sp+16 same");
-	assert_string_equal(rule_at(t, CODE + 65), "none");
+	assert_string_equal(image_rule(t, CODE + 1), "sp+16 same");
+	assert_string_equal(image_rule(t, CODE + 65), "none");
 	unwind_table_free(t);
 	buf_fini(&im.frames);
 	/* Code outside every executable segment. */
@@ -315,8 +315,8 @@ static void test_bad_entries(void **state)
 	cie = put_cie(&im.frames, "", 0);
 	put_fde(&im.frames, cie, CODE + CODE_SIZE - 2, UINT64_MAX, push, sizeof(push));
 	t = image_table(&im);
-	assert_string_equal(rule_at(t, CODE + CODE_SIZE - 1), "sp+16 same");
-	assert_string_equal(rule_at(t, CODE + CODE_SIZE), "none");
+	assert_string_equal(image_rule(t, CODE + CODE_SIZE - 1), "sp+16 same");
+	assert_string_equal(image_rule(t, CODE + CODE_SIZE), "none");
 	unwind_table_free(t);
 	buf_fini(&im.frames);
 }
@@ -345,9 +345,9 @@ static void test_headers(void **state)
 		memset(im.header + 12, 0xff, 4);
 		if (i == 0) {
 			assert_int_equal(build_quickly(&im, &t), 0);
-			assert_string_equal(rule_at(t, CODE + 1), "sp+16 same");
+			assert_string_equal(image_rule(t, CODE + 1), "sp+16 same");
 			/* Without a section its size is not known: the terminator counts. */
-			assert_string_equal(rule_at(t, CODE + 65), "none");
+			assert_string_equal(image_rule(t, CODE + 65), "none");
 			unwind_table_free(t);
 			buf_fini(&im.frames);
 		} else {

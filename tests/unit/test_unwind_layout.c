@@ -216,6 +216,45 @@ static void test_other_files(void **state)
 	buf_fini(&b);
 }
 
+/* Long pieces of code without an FDE: whether anything in them sets up a frame pointer. */
+static void test_bare_code(void **state)
+{
+	static const char *const ways[][2] = {
+		{ "nop; nop", "bare" },
+		{ "push %rbp; mov %rsp, %rbp", "none" },
+		{ "push %rbp; xor %eax, %eax; .byte 0x48, 0x8b, 0xec", "none" },
+		{ "push %rbp; .skip 20, 0x90; mov %rsp, %rbp", "bare" },
+		{ "mov %rsp, %rbp", "bare" },
+	};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		/* In the middle, and where pieces of it are read one after the other. */
+		for (int before = 100; before < 66000; before += before < 65400 ? 65300 : 17) {
+			struct unwind_table *t;
+			char source[512];
+			uint64_t f;
+
+			snprintf(source, sizeof(source),
+				 ".text\n.globl f, g, h\n"
+				 "f: .cfi_startproc\nret\n.cfi_endproc\n"
+				 "g: .skip %d, 0x90\n%s\n.skip 100, 0x90\n"
+				 "h: .cfi_startproc\nret\n.cfi_endproc\n.skip 63, 0x90\n",
+				 before, ways[i][0]);
+			lab_text("bare.s", source);
+			lab_run("gcc -shared -nostdlib -o bare.so bare.s");
+			t = table_of("bare.so");
+			f = offset_of("bare.so", "g");
+			assert_string_equal(rule_at(t, f - 1), "sp+8 same");
+			assert_string_equal(rule_at(t, f), ways[i][1]);
+			f = offset_of("bare.so", "h");
+			assert_string_equal(rule_at(t, f - 1), ways[i][1]);
+			assert_string_equal(rule_at(t, f), "sp+8 same");
+			assert_string_equal(rule_at(t, f + 1), "none"); /* short */
+			unwind_table_free(t);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +262,7 @@ int main(void)
 		cmocka_unit_test(test_no_sections),   cmocka_unit_test(test_debug_frame),
 		cmocka_unit_test(test_separate_file), cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_restorer),      cmocka_unit_test(test_other_files),
+		cmocka_unit_test(test_bare_code),
 	};
 
 	return cmocka_run_group_tests(tests, lab_open, lab_close);

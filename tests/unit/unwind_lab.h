@@ -21,6 +21,8 @@ static inline const char *rule_text(const struct unwind_rule *r)
 
 	if (r->cfa <= UNWIND_END)
 		return plain[r->cfa];
+	if (r->cfa == UNWIND_BARE)
+		return "bare";
 	if (r->cfa == UNWIND_SIGNAL) {
 		snprintf(text, sizeof(text), "signal %d", r->cfa_off);
 		return text;
@@ -251,6 +253,12 @@ static inline int image_build(const struct image *im, const struct unwind_option
 	if (!err)
 		check_table(*ret_table);
 	return err;
+}
+
+/* The code is zeros, so that long gaps are bare, which is not the matter of these tests. */
+static inline const char *image_rule(const struct unwind_table *t, uint64_t off)
+{
+	return unwind_table_find(t, off)->cfa == UNWIND_BARE ? "none" : rule_at(t, off);
 }
 
 static inline struct unwind_table *image_table(const struct image *im)

@@ -32,7 +32,8 @@ import roots  # noqa: E402
 from tap import Failure, Skip  # noqa: E402
 
 DEEP = "[truncated: too deep]"
-MARKS = (("table", "[truncated: unwind table not loaded yet]"), ("frame", "[truncated: broken frame]"),
+MARKS = (("table", "[truncated: unwind table not loaded yet]"), ("bare", "[truncated: no unwind data]"),
+         ("frame", "[truncated: broken frame]"),
          ("rule", "[truncated: unwind rule]"), ("reg", "[truncated: register lost]"),
          ("code", "[truncated: not code]"), ("read", "[truncated: stack not readable]"),
          ("stuck", "[truncated: stack does not move]"), ("depth", DEEP),
