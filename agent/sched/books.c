@@ -149,7 +149,8 @@ void sched_books_thread(void *context, const struct sonde_sched_thread *t, uint6
 	sched_sums_of(t, now_ns, &sums);
 	sched_totals_add(&row->totals, &last->sums, &sums);
 	row->totals.elapsed_ns += lifetime(t, last->until_ns, to_ns);
-	row->totals.threads++;
+	/* One that ends while a snapshot is taken comes twice. */
+	row->totals.threads += !(last->until_ns && last->snapshot == b->snapshot);
 	if (sched_max_delay(t, epoch) > row->totals.max_delay_ns)
 		row->totals.max_delay_ns = sched_max_delay(t, epoch);
 	last->sums = sums;

@@ -390,55 +390,45 @@ def crowd():
             check(not lost.get(name), f"{name}: {lost}")
 
 
-def perf_latency(path):
-    """(name, pid) -> (delays, their sum in ns) by perf sched."""
-    shown = subprocess.run(["perf", "sched", "latency", "-p", "-i", path], capture_output=True, text=True)
+def perf_preempted(path):
+    """pid -> ns that tasks which never sleep waited for a CPU: perf sched latency does not see wake-ups here."""
+    shown = subprocess.run(["perf", "sched", "latency", "-p", "-i", path], capture_output=True, text=True).stdout
+    return {int(m[1]): int(m[2]) * float(m[3]) * MS for m in
+            re.finditer(r"^\s*\S+:(\d+)\s*\|\s*[\d.]+ ms \|\s*(\d+) \| avg:\s*([\d.]+) ms", shown, re.M)}
+
+
+def perf_woken(path):
+    """tid -> ns from wake-ups to the CPU."""
+    shown = subprocess.run(["perf", "sched", "timehist", "-i", path], capture_output=True, text=True).stdout
     found = {}
-    for m in re.finditer(r"^\s*(\S+):\(?(\d+)\)?\s*\|\s*([\d.]+) ms \|\s*(\d+) \| avg:\s*([\d.]+) ms", shown.stdout,
-                         re.M):
-        count, ns = found.get((m[1], int(m[2])), (0, 0))
-        found[m[1], int(m[2])] = count + int(m[4]), ns + int(m[4]) * float(m[5]) * MS
-    return found, shown.stdout
+    for m in re.finditer(r"^\s*[\d.]+ +\[\d+\] +\S+\[(\d+)[^\]]*\] +[\d.]+ +([\d.]+) +[\d.]+", shown, re.M):
+        found[int(m[1])] = found.get(int(m[1]), 0) + float(m[2]) * MS
+    return found
 
 
 @test("run-queue delays beside perf sched, at a rate that it holds: within 5 %")
 def beside_perf():
     lab.need("perf")
     if not lab.FULL:
-        skip("FULL=1 runs it: a file of perf's of 20 s")
+        skip("FULL=1 runs it: a file of perf's of 10 s")
     with lab.Scratch() as scratch:
         mine, theirs, truth = (os.path.join(scratch, n) for n in ("s.pb.gz", "perf.data", "truth.json"))
         result = subprocess.run(["perf", "sched", "record", "-m", "16M", "-o", theirs, lab.SONDE, "sched", "record", "-q",
                                  "-o", mine, "--", sys.executable, os.path.abspath(__file__), "drive_some",
                                  truth, "10"], capture_output=True, text=True)
         if not os.path.exists(theirs) or re.search(r"LOST|lost", result.stderr):
-            skip(f"perf sched does not hold this rate, or does not run here: {result.stderr[-200:]}")
-        found, text = perf_latency(theirs)
+            skip(f"perf sched does not hold this rate, or does not run here: {result.stderr[-200:]!r}")
+        busy, woken = perf_preempted(theirs), perf_woken(theirs)
         compared = 0
         for row in rows(mine):
-            if row["comm"] not in SOME or row["delay"] < 5 * MS:
+            if row["comm"] not in SOME:
                 continue
-            task = row["comm"], row["pid"]
-            check(task in found, f"perf does not know {task}: {text[:3000]}")
-            count, ns = found[task]
-            note(f"{row['comm']}: {row['delays']} waits, {row['delay'] / MS:.2f} ms; perf {count}, {ns / MS:.2f} ms")
-            near(row["delay"] / MS, ns / MS, 0.05 * ns / MS + 1, row["comm"])
+            sleeps = not row["comm"].startswith("busy")
+            have, want = row["woken" if sleeps else "delay"], (woken if sleeps else busy).get(row["pid"], 0)
+            note(f"{row['comm']}: {have / MS:.2f} ms, perf {want / MS:.2f} ms, {row['delays']} waits")
+            near(have / MS, want / MS, 0.05 * want / MS + 1, row["comm"])
             compared += 1
-        check(compared >= 4, f"{compared} compared")
-
-
-@test("tables each interval; filters; a wrong word and a wrong file get one line")
-def command_line():
-    with lab.Scratch() as scratch:
-        path = os.path.join(scratch, "live.pb.gz")
-        out = record(path, "-i", "500ms", "-d", "1.7", "-b", "all")
-        check(len(re.findall(r"^\[all\]", out, re.M)) >= 3, out)
-        check(len(rows(path, "--comm", "sonde", "--by", "comm")) == 1, "--comm")
-        for command in (["--sort", "cow"], ["--by", "cow"], ["/dev/null"], ["/nonexistent"]):
-            result = subprocess.run([lab.SONDE, "sched", "report", *command], stdout=subprocess.PIPE,
-                                    stderr=subprocess.PIPE, text=True)
-            check(result.returncode != 0 and result.stderr.count("\n") == 1, f"{command}: {result.stderr!r}")
-        check(shutil.which("python3"), "python3")
+        equal(compared, len(SOME), "tasks compared")
 
 
 if len(sys.argv) > 3 and sys.argv[1] == "move":

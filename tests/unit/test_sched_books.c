@@ -88,6 +88,7 @@ static void end_behind_a_living_record(void **state)
 	sched_books_thread(b, &t, 100 * MS, 0);
 	lab_snapshot(b, 100);
 	assert_int_equal(lab_row(b, 10, 0)->totals.ns[SONDE_SCHED_RUNNING], 101 * MS);
+	assert_int_equal(lab_row(b, 10, 0)->totals.threads, 1);
 	assert_int_equal(lab_row(b, 10, 0)->totals.elapsed_ns, 101 * MS);
 	sched_books_free(b);
 }
