@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One window (or several that go together) to one sink. The work is a stack of ranges of the
- * window's samples, at first one range with all. A range that is too large is split, between two
- * series if it has several, else in the middle of its samples. A refused one is split between
- * series, to find the one that is meant, as long as the window's budget for that lasts; a refused
- * series is set aside.
+ * One window, or several that go together, to one sink. The work is a stack of ranges of the
+ * samples, at first one range with all. A range that is too large is split, between two series if
+ * it has several, else in the middle of its samples. A refused one is split between series, to
+ * find the one that is meant, as long as the budget for that lasts; a refused series is set aside.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -13,6 +13,15 @@ static const uint64_t LIGHT_BYTES = 64 << 10;
 /* Between the end of a window and the start of the next: the clock may have been slewed. */
 static const int64_t MAX_HOLE = NSEC_PER_SEC;
 
+/* What goes together must not be too old for its store by then. */
+static nsec_t longest(const struct sender *s)
+{
+	const struct exporter_options *o = &s->x->options;
+	nsec_t max_age = s->type->max_age_ns ? o->max_age_ns : 0;
+
+	return max_age && max_age / 2 < o->gather_ns ? max_age / 2 : o->gather_ns;
+}
+
 nsec_t gather_due(struct sender *s, const struct spool_chunk *first)
 {
 	struct exporter *x = s->x;
@@ -24,12 +33,12 @@ nsec_t gather_due(struct sender *s, const struct spool_chunk *first)
 		s->gather_number = first->number;
 		s->gather_since = newest ? x->added : clock_monotonic();
 	}
-	if (!x->options.gather_ns)
+	if (!longest(s))
 		at_once = true;
 	if (x->draining || (at_once && !newest))
 		return 0;
 	/* The newest one waits for this node's turn in any case. */
-	return s->gather_since + s->spread + (at_once ? 0 : x->options.gather_ns);
+	return s->gather_since + s->spread + (at_once ? 0 : longest(s));
 }
 
 static int64_t end_of(const struct profile *p)
@@ -41,7 +50,7 @@ static int64_t end_of(const struct profile *p)
 static bool fits(const struct sender *s, const struct profile *p, const struct profile *next)
 {
 	return next->period == p->period && llabs(next->time_ns - end_of(p)) <= MAX_HOLE &&
-	       end_of(next) - p->time_ns <= (int64_t)s->x->options.gather_ns + MAX_HOLE;
+	       end_of(next) - p->time_ns <= (int64_t)longest(s) + MAX_HOLE;
 }
 
 static bool next_light(struct sender *s, const struct gathered *g, uint64_t bytes,
@@ -79,7 +88,7 @@ int gather_load(struct sender *s, const struct spool_chunk *first, struct gather
 
 	if (err)
 		return err;
-	while (s->x->options.gather_ns && next_light(s, &g, bytes, &chunk)) {
+	while (longest(s) && next_light(s, &g, bytes, &chunk)) {
 		err = gather_one(s, &g, &chunk);
 		if (err)
 			break;

@@ -236,6 +236,51 @@ def chart_values():
     helm_template("--set", "config.frequency=9", status=1)
 
 
+def dockerfile_stages():
+    """[[(instruction, text)]] of deploy/Dockerfile, one list for each FROM."""
+    text = re.sub(r"(?m)^#.*\n", "", read("deploy/Dockerfile")).replace("\\\n", " ")
+    stages = []
+    for line in filter(str.strip, text.splitlines()):
+        word, rest = line.split(None, 1)
+        if word == "FROM":
+            stages.append([])
+        stages[-1].append((word, " ".join(rest.split())))
+    return stages
+
+
+@test("deploy/Dockerfile: what linters of such files ask for")
+def dockerfile():
+    stages = dockerfile_stages()
+    known = {"FROM", "RUN", "COPY", "WORKDIR", "USER", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+    names = set()
+    for stage in stages:
+        image = stage[0][1].split()
+        check(re.match(r"^[a-z]+:[0-9a-z.-]+$", image[0]) and "latest" not in image[0], f"FROM {image}")
+        names |= set(image[2:])
+        for word, text in stage:
+            check(word in known, f"no instruction: {word} {text}")
+            if "apt-get install" in text:
+                check("apt-get update &&" in text and " -y " in text and
+                      "--no-install-recommends" in text, text)
+            if word == "COPY":
+                *sources, _ = [t for t in text.split() if not t.startswith("--")]
+                origin = re.findall(r"--from=(\S+)", text)
+                check(set(origin) <= names, text)
+                check(origin or all(os.path.exists(os.path.join(ROOT, s)) for s in sources), text)
+    last = stages[-1]
+    check(all("rm -rf /var/lib/apt/lists/*" in t for w, t in last if "apt-get" in t),
+          "package lists stay in the image")
+    check(not any(tool in t for _, t in last for tool in ("gcc", "clang", "make")), "build tools")
+    words = dict(last)
+    equal(words["USER"], "0:0", "user by number")
+    for word in ("ENTRYPOINT", "CMD"):
+        check(isinstance(json.loads(words[word]), list), f"{word} is not in exec form")
+    listen = pod_of(manifest())["containers"][0]["ports"][0]["containerPort"]
+    equal(words["EXPOSE"], str(listen), "port")
+    equal(json.loads(words["CMD"]), pod_of(manifest())["containers"][0]["args"], "arguments")
+    check({"build", ".git"} <= set(read(".dockerignore").split()), ".dockerignore")
+
+
 @test("the image: its packages hold all libraries of the program")
 def packages():
     listed = {line for line in read("deploy/packages").split("\n") if line and line[0] != "#"}

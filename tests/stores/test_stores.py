@@ -123,39 +123,6 @@ def sizes():
     check("refused" not in splits, splits)
 
 
-@test("small windows go together: fewer requests, the same samples, each minute of them once")
-def gathered():
-    directory = scratch.path("gathered")
-    with peer.Peer() as p, workload():
-        url = f"http://127.0.0.1:{p.port}"
-        with agent(directory, "--otlp", url, "--parca", url, "--send-gather", "5s", window="1s",
-                   hz=19) as a:
-            a.wait_ready()
-            for sink in ("otlp", "parca"):
-                wait_sent(a, sink, 12)
-            a.stop()
-            equal(a.problems(), [], "warnings")
-        equal(p.bad, [], "what the rules refuse")
-        want = storelab.sampled(directory)
-        windows = len({start for start, _ in want})
-        for form, name in (("otlp", "process.executable.name"), ("parca", "comm")):
-            series = [s for s in p.series(form) if s.kind[0] == "samples"]
-            spans = sorted({(s.time_ns, s.time_ns + s.duration_ns) for s in series})
-            note(f"{form}: {windows} windows in {len(spans)} requests, of "
-                 f"{[round((end - start) / 1e9, 1) for start, end in spans]} s")
-            check(len(spans) < windows, "no windows went together")
-            check(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), f"spans overlap: {spans}")
-            check(all(end - start < 7e9 for start, end in spans), f"longer than asked for: {spans}")
-            programs = {program for _, program in want}
-            for program in programs:
-                rows, got = storelab.collections.Counter(), storelab.collections.Counter()
-                for (_, who), more in want.items():
-                    rows.update(more if who == program else {})
-                for s in series:
-                    got.update(s.rows if s.labels.get(name, "") == program else {})
-                equal(got, rows, f"{form}: samples of {program}")
-
-
 @test("N-01: every dress of rate limiting is waited out; refusals are set aside; each is counted")
 def answers():
     cases = {  # fault -> whether it comes through once the store is well
