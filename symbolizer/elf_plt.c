@@ -274,11 +274,28 @@ static int add_named(struct plt *p)
 	return err == -EBADMSG || err == -ENOENT ? 0 : err;
 }
 
+/* Entries are not neighbours of what lies outside of their sections. */
+static bool is_wanted(const struct elf_file *elf, const struct sym_builder *b)
+{
+	if (b->wanted.count == 0)
+		return true;
+	for (size_t i = 0; i < elf->section_count; i++) {
+		const Elf64_Shdr *s = &elf->sections[i];
+
+		if (s->sh_size <= UINT64_MAX - s->sh_addr && elf_plt_is_section(elf, s) &&
+		    sym_wanted_in(&b->wanted, s->sh_addr, s->sh_addr + s->sh_size))
+			return true;
+	}
+	return false;
+}
+
 int elf_plt_add(const struct elf_file *elf, struct sym_builder *b)
 {
 	struct plt p = { .elf = elf, .b = b };
 	int err;
 
+	if (!is_wanted(elf, b))
+		return 0;
 	err = add_named(&p);
 	if (!err)
 		err = look_through_all(&p, false);

@@ -46,6 +46,23 @@ static void attach_minidebug(void)
 	lab_run("strip -s three && objcopy --add-section .gnu_debugdata=mini.xz three");
 }
 
+/* Names do not depend on how the debug sections beside them are compressed. */
+static void compressed_debug_sections(void **state)
+{
+	static const char *const kinds[] = { "zlib", "zlib-gnu", "zstd" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		uint64_t inner, shown;
+
+		build("");
+		inner = place_of("inner");
+		shown = place_of("shown");
+		lab_run("objcopy --compress-debug-sections=%s three", kinds[i]);
+		check_name(NULL, inner, "inner");
+		check_name(NULL, shown, "shown");
+	}
+}
+
 static void minidebuginfo_and_dynsym(void **state)
 {
 	uint64_t inner, shown;
@@ -320,6 +337,7 @@ static void narrow_files(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(compressed_debug_sections),
 		cmocka_unit_test(minidebuginfo_and_dynsym),
 		cmocka_unit_test(minidebuginfo_damaged),
 		cmocka_unit_test(minidebuginfo_bomb),
