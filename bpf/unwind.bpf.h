@@ -9,9 +9,9 @@
  *
  * Rules: the interrupted pc is looked up as it is (also the one below a signal handler), return
  * addresses minus one. By frame pointer (see pointer_zero for 0): it must lead up the stack and
- * be aligned; not in code that is known to have none (SONDE_CFA_BARE). While a file's table is on its way nothing is tried. Each return address must lie
- * in an executable mapping. Whatever does not hold ends the walk with a marker frame: no guess is
- * kept.
+ * be aligned; not in code that is known to have none (SONDE_CFA_BARE). While a file's table is on its
+ * way nothing is tried. Each return address must lie in an executable mapping. Whatever does not
+ * hold ends the walk with a marker frame: no guess is kept.
  */
 #ifndef BPF_UNWIND_BPF_H
 #define BPF_UNWIND_BPF_H
