@@ -95,16 +95,25 @@ static void delete_threads(struct sched_collect *c)
 	}
 }
 
+/* All counts begin at 0 again, too. */
 static int clear(struct sched_collect *c)
 {
-	struct sonde_sched_cpu *cpus = calloc((size_t)c->possible_cpus, sizeof(*cpus));
+	size_t count = (size_t)c->possible_cpus;
+	struct sonde_sched_cpu *cpus = calloc(count, sizeof(*cpus));
+	struct sonde_counters *counters = calloc(count, sizeof(*counters));
 	__u32 zero = 0;
-	int err;
+	int err = cpus && counters ? 0 : -ENOMEM;
 
-	if (!cpus)
-		return -ENOMEM;
-	delete_threads(c);
-	err = bpf_map_update_elem(bpf_map__fd(c->skel->maps.sched_cpus), &zero, cpus, BPF_ANY);
+	if (!err) {
+		delete_threads(c);
+		err = bpf_map_update_elem(bpf_map__fd(c->skel->maps.sched_cpus), &zero, cpus,
+					  BPF_ANY);
+	}
+	for (__u32 slot = 0; !err && slot < SONDE_SLOT_COUNT; slot++)
+		err = bpf_map_update_elem(bpf_map__fd(c->skel->maps.counters), &slot, counters,
+					  BPF_ANY);
+	c->torn = c->read_errors = 0;
+	free(counters);
 	free(cpus);
 	return err;
 }
