@@ -19,6 +19,8 @@ class Parca:
     """Everything in memory; symbols are asked of nobody."""
 
     def __init__(self, scratch):
+        if not lab.FULL:
+            skip("FULL=1: building Parca takes many minutes")
         built = subprocess.run([os.path.join(lab.ROOT, "tests/stores/parca.sh")],
                                capture_output=True, text=True)
         if built.returncode:
