@@ -178,7 +178,7 @@ static void test_restorer(void **state)
 	/* A return address is looked up minus one. */
 	assert_string_equal(rule_at(t, off - 1), "signal 0");
 	assert_string_equal(rule_at(t, off + 8), "signal 0");
-	assert_string_equal(rule_at(t, off + 9), "none");
+	assert_string_equal(rule_at(t, off + 9), "bare");
 	off = offset_of("restorer.so", "again");
 	assert_string_equal(rule_at(t, off), "signal 0");
 	assert_string_equal(rule_at(t, offset_of("restorer.so", "last")), "none");
