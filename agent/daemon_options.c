@@ -21,6 +21,8 @@ static const struct fixed_option {
 	{ "collect", NUMBER, FIELD(collect_ns) },
 	{ "window", NUMBER, FIELD(window_ns) },
 	{ "unwind-tables", NUMBER, FIELD(unwind_mib) },
+	{ "sched-threads", NUMBER, FIELD(sched_threads) },
+	{ "sched-groups", NUMBER, FIELD(sched_groups) },
 	{ "cpu-clock", FLAG, FIELD(cpu_clock) },
 	{ "idle", FLAG, FIELD(idle) },
 	{ "thread-names", FLAG, FIELD(thread_names) },

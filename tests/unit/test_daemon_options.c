@@ -45,9 +45,10 @@ static void test_what_stays(void **state)
 	fresh.debug_dir = debug_dir;
 	fresh.symfs = symfs;
 	fresh.window_ns = 61;
+	fresh.sched_groups = 7;
 	fresh.idle = true;
 	daemon_options_renew(&options, &fresh, kept, sizeof(kept));
-	assert_string_equal(kept, "debug-dir, symfs, window, idle");
+	assert_string_equal(kept, "debug-dir, symfs, window, sched-groups, idle");
 	assert_ptr_equal(options.dir, before.dir);
 	assert_ptr_equal(options.debug_dir, before.debug_dir);
 	assert_ptr_equal(options.symfs, before.symfs);
