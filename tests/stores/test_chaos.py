@@ -212,7 +212,10 @@ def check_sink(world, sink, p, label):
     note(f"{sink}: {windows} windows, {storelab.total(want)} samples; arrived "
          f"{storelab.total(got)}; twice {more}; missing {missing}, set aside {dead}; "
          f"{len(late)} windows wait; {p.requests} requests")
-    equal(p.bad, [], f"{sink}: what the rules refuse")
+    # An empty request asks a store in doubt whether it is well; Pyroscope's own word for it is this.
+    bad = [why for why in p.bad if why != "pyroscope: no profiles received"]
+    note(f"{sink}: {len(p.bad) - len(bad)} empty requests")
+    equal(bad, [], f"{sink}: what the rules refuse")
     check(missing <= dead, f"{sink}: {missing} samples are missing, {dead} were set aside")
     check(dead <= storelab.total(want) * 0.01, f"{sink}: {dead} samples were set aside")
     return more
