@@ -96,7 +96,7 @@ static int shrink_bounding_set(uint64_t kept)
 
 int privileges_drop(void)
 {
-	struct cap_sets sets;
+	struct cap_sets sets = { 0 };
 	int err = cap_get(&sets);
 
 	if (err)

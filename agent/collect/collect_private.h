@@ -41,6 +41,7 @@ struct collect {
 	uint64_t drains, drain_ns, entries;
 	nsec_t flipped; /* when the last drain began to count in the other half, monotonic */
 	struct half_books books[2]; /* of each half, when it was last retired */
+	uint64_t tracepoints[SONDE_COUNTER_COUNT]; /* of the tracepoint programs, as of the last drain */
 	struct perf_totals perf_totals; /* at the last flip */
 	struct cpu_counts *cpu_counts;  /* these by CPU number, reconcile.cpu_count of each */
 	uint64_t *cpu_expected;         /* at the last flip */

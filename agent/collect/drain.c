@@ -73,21 +73,25 @@ static void handle_overflow(void *context, const void *key, void *count)
 	c->handler.overflow(c->handler.context, key, count);
 }
 
-/* Adds up the per-CPU counters of a slot; of a half also keeps what reconciling needs by CPU. */
-static void sum_counters(struct collect *c, __u32 slot, uint64_t *sums)
+/*
+ * Adds up the per-CPU counters of a slot; of a half also keeps what reconciling needs by CPU. 0 or
+ * -errno, and nothing is changed.
+ */
+static int sum_counters(struct collect *c, __u32 slot, uint64_t *sums)
 {
 	struct sonde_counters *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
+	int err = per_cpu ? bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.counters), &slot, per_cpu)
+			  : -ENOMEM;
 
-	if (per_cpu && !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.counters), &slot, per_cpu)) {
-		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
-			for (int i = 0; i < SONDE_COUNTER_COUNT; i++)
-				sums[i] += per_cpu[cpu].n[i];
-			if (slot != SONDE_SLOT_TRACEPOINT)
-				c->cpu_counts[c->cpu_numbers[cpu]].received[slot] =
-					per_cpu[cpu].n[SONDE_COUNT_RECEIVED];
-		}
+	for (int cpu = 0; !err && cpu < c->possible_cpus; cpu++) {
+		for (int i = 0; i < SONDE_COUNTER_COUNT; i++)
+			sums[i] += per_cpu[cpu].n[i];
+		if (slot != SONDE_SLOT_TRACEPOINT)
+			c->cpu_counts[c->cpu_numbers[cpu]].received[slot] =
+				per_cpu[cpu].n[SONDE_COUNT_RECEIVED];
 	}
 	free(per_cpu);
+	return err;
 }
 
 static void add_weights(struct sonde_totals *to, const struct sonde_totals *from)
@@ -100,28 +104,39 @@ static void add_weights(struct sonde_totals *to, const struct sonde_totals *from
 	to->timed_ns += from->timed_ns;
 }
 
-static void sum_weights(struct collect *c, __u32 half, struct sonde_totals *sums)
+static int sum_weights(struct collect *c, __u32 half, struct sonde_totals *sums)
 {
 	struct sonde_totals *per_cpu = calloc((size_t)c->possible_cpus, sizeof(*per_cpu));
+	int err = per_cpu ? bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.totals), &half, per_cpu)
+			  : -ENOMEM;
 
-	if (per_cpu && !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.totals), &half, per_cpu)) {
-		for (int cpu = 0; cpu < c->possible_cpus; cpu++) {
-			add_weights(sums, &per_cpu[cpu]);
-			c->cpu_counts[c->cpu_numbers[cpu]].idle_weight[half] =
-				per_cpu[cpu].idle_weight;
-		}
+	for (int cpu = 0; !err && cpu < c->possible_cpus; cpu++) {
+		add_weights(sums, &per_cpu[cpu]);
+		c->cpu_counts[c->cpu_numbers[cpu]].idle_weight[half] = per_cpu[cpu].idle_weight;
 	}
 	free(per_cpu);
+	return err;
 }
 
-/* The books of a half that no program writes any more. */
-static void close_books(struct collect *c, __u32 half)
+/*
+ * The books of a half that no program writes any more, and of the tracepoints. They only ever
+ * grow: where they cannot be read the old ones stay, and the next time tells of both.
+ */
+static int close_books(struct collect *c, __u32 half)
 {
+	uint64_t tracepoints[SONDE_COUNTER_COUNT] = { 0 };
 	struct half_books books = { 0 };
+	int err = sum_counters(c, SONDE_SLOT_HALF_0 + half, books.counters);
 
-	sum_counters(c, SONDE_SLOT_HALF_0 + half, books.counters);
-	sum_weights(c, half, &books.weights);
+	if (!err)
+		err = sum_weights(c, half, &books.weights);
+	if (!err)
+		err = sum_counters(c, SONDE_SLOT_TRACEPOINT, tracepoints);
+	if (err)
+		return err;
 	c->books[half] = books;
+	memcpy(c->tracepoints, tracepoints, sizeof(tracepoints));
+	return 0;
 }
 
 static int drain(struct collect *c)
@@ -129,7 +144,7 @@ static int drain(struct collect *c)
 	__u32 half = c->skel->bss->active_half & 1;
 	struct bpf_map *counts = half ? c->skel->maps.counts_1 : c->skel->maps.counts_0;
 	struct bpf_map *overflow = half ? c->skel->maps.overflow_1 : c->skel->maps.overflow_0;
-	int err, more;
+	int err, more, books = 0;
 
 	perf_events_follow(c->perf);
 	perf_events_totals(c->perf, &c->perf_totals);
@@ -138,7 +153,7 @@ static int drain(struct collect *c)
 	c->flipped = clock_monotonic();
 	err = wait_for_programs(c);
 	if (!err) {
-		close_books(c, half);
+		books = close_books(c, half);
 		cpu_books_reconcile(c);
 		unwind_tables_reclaim(&c->tables);
 	}
@@ -151,7 +166,7 @@ static int drain(struct collect *c)
 			 handle_overflow);
 	if (!err)
 		err = more;
-	return err;
+	return err ? err : books;
 }
 
 int collect_drain(struct collect *c)
@@ -215,7 +230,7 @@ void collect_totals(struct collect *c, struct collect_totals *ret_totals)
 	};
 	struct sonde_totals weights = { 0 };
 
-	sum_counters(c, SONDE_SLOT_TRACEPOINT, t.counters);
+	memcpy(t.counters, c->tracepoints, sizeof(c->tracepoints));
 	for (int half = 0; half < 2; half++) {
 		for (int i = 0; i < SONDE_COUNTER_COUNT; i++)
 			t.counters[i] += c->books[half].counters[i];
