@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 2
 build=${BUILD:-build}
 vm=$build/vm
 suites=${VM_SUITES:-bullseye bookworm trixie sid}
-LIMIT=600 TRIES=3
+LIMIT=900 TRIES=2
 soak_suites=$VM_SOAK_SUITES # where the agent runs for VM_SOAK_SECONDS beside a load
 
 # The program with BPF programs by the newest clang that is installed here, as sonde-clang-NN.
