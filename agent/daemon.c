@@ -257,12 +257,13 @@ static int prepare(struct daemon *d, char *reason, size_t size)
 	log_findings(d);
 	windows_flush(d); /* what a crash left */
 	err = fill_loop(d);
+	/* Loading its programs takes time, in which no file of the sampled processes would be opened. */
+	if (!err)
+		open_sched(d);
 	if (!err)
 		err = agent_start(d->agent);
 	if (err)
 		snprintf(reason, size, "cannot start: %s", strerror(-err));
-	else
-		open_sched(d);
 	return err;
 }
 
