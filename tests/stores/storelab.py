@@ -249,8 +249,8 @@ def certificate(scratch, name, host="DNS:localhost,IP:127.0.0.1", year=None):
 
 
 def agent(directory, *args, **more):
-    """An agent with short windows that sends each at once and tries again soon."""
+    """An agent with short windows of samples that sends each at once and tries again soon."""
     more.setdefault("collect", "1s")
     more.setdefault("window", "2s")
-    return agentlab.Agent(directory, "--send-spread", "0", "--send-gather", "0",
+    return agentlab.Agent(directory, "--no-sched", "--send-spread", "0", "--send-gather", "0",
                           "--send-retry-max", "2s", *args, **more)

@@ -77,20 +77,6 @@ sched_hotplug() {
 		near "$(sched_count read_errors)" 0 0 && near "$(sched_count stale)" 0 0
 }
 
-# Many short processes, more threads than there is room for: nothing is lost uncounted.
-sched_crowd() {
-	for i in 0 1 2 3 4 5; do start split -n 60 -t 60; done
-	while :; do true | cat; done &
-	workers="$workers $!"
-	sonde sched record -d 5 -o sched.pb.gz || return 1
-	sonde sched report -n 10 sched.pb.gz
-	near "$(accounted)" 100 0.5 && near "$(sched_count threads_full)" 0 0 &&
-		near "$(sched_count torn)" 0 0 || return 1
-	sonde sched record -d 3 --max-threads 256 -o sched.pb.gz || return 1
-	sonde sched report -n 10 sched.pb.gz
-	near "$(accounted)" 100 0.5 && at_least "$(sched_count threads_full)" 100
-}
-
 # In the agent, under its filter of system calls: wall-clock profiles, and nothing to say.
 sched_agent() {
 	start sleep 100
@@ -112,5 +98,4 @@ check 'scheduler: every thread accounted for (K-06, O-02, O-03)' sched_books
 check 'scheduler: throttled by a quota' sched_quota
 check 'scheduler: stopped' sched_stopped
 check 'scheduler: a CPU goes and comes' sched_hotplug
-check 'scheduler: a crowd, with room and without' sched_crowd
 check 'scheduler: in the agent' sched_agent
