@@ -166,7 +166,7 @@ def eviction():
 def processes():
     seconds = 10 if not lab.FULL else 60
     files = lab.Scratch()
-    with Agent(scratch.path("many"), "--unwind-tables", 4, hz=HZ) as agent, \
+    with Agent(scratch.path("many"), "--unwind-tables", 4, "--no-sched", hz=HZ) as agent, \
             lab.Workload(lab.wl("deep_small"), "-t", "600") as deep:
         agent.wait_ready()
         agent.wait_metric("sonde_windows_total", 2)
