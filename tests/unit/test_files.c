@@ -8,18 +8,17 @@
 
 enum { BUDGET = 64 << 20 };
 
+static const struct sym_file_options options;
 static struct file_table table;
 static char path[] = "/tmp/sonde-files-XXXXXX";
 
 static int setup(void **state)
 {
-	const struct sym_file_options options = { 0 };
 	int fd;
 
 	strcpy(path + sizeof(path) - 7, "XXXXXX");
 	fd = mkstemp(path);
-	close(fd);
-	if (fd < 0 || file_table_init(&table, "/proc", BUDGET, &options))
+	if (fd < 0 || close(fd) || file_table_init(&table, "/proc", BUDGET, &options))
 		return -1;
 	return reader_start(table.reader);
 }
@@ -27,7 +26,6 @@ static int setup(void **state)
 /* Nothing is read before reader_start. */
 static int setup_idle(void **state)
 {
-	const struct sym_file_options options = { 0 };
 	int err = setup(state);
 
 	file_table_fini(&table);
