@@ -24,6 +24,7 @@ const volatile __u8 syscall_reasons[SONDE_SCHED_SYSCALLS] = {};
 const volatile bool switch_tells_state = false; /* sched_switch has a fourth argument (5.18) */
 
 volatile __u32 epoch = 0;        /* of the longest delays */
+volatile __u64 snapshot_ns = 0;
 volatile __u32 seeded = 0;       /* the seeding is over */
 volatile __u64 attached_ns = 0;  /* CLOCK_BOOTTIME: who came later was seen at birth */
 volatile __u32 seed_was_full = 0; /* some of those that were there before found no room */
@@ -86,8 +87,7 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt, _
 		untracked_leaves(prev, cpu, dead, now);
 		return;
 	}
-	if (t->exec_at)
-		segment_at_exec(t, prev, cpu);
+	segment_cut(t, prev, (__u64)prev->cgroups, now, cpu);
 	state = dead ? SONDE_SCHED_OTHER : state_after(prev, preempt, told, t->reason);
 	thread_leaves(t, state, prev->se.sum_exec_runtime, now, cpu);
 	if (dead)
@@ -116,12 +116,11 @@ static __always_inline void switch_in(struct task_struct *next, __u64 now,
 		cpu->untracked_at = now;
 		return;
 	}
+	segment_cut(t, next, (__u64)next->cgroups, now, cpu);
 	if (is_blocked(t->state))
 		wake_unseen(t, queued_ns(next), now, cpu);
 	thread_enters(t, throttle_end(t, next, now), now, epoch, cpu);
 	t->migrations = next->se.nr_migrations;
-	if (t->css != (__u64)next->cgroups)
-		segment_end(t, next, cpu);
 }
 
 SEC("tp_btf/sched_switch")
@@ -198,6 +197,17 @@ int BPF_PROG(sonde_sched_exec, struct task_struct *task)
 	return 0;
 }
 
+/* Noted likewise, of a whole process at its leader. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(sonde_sched_attach, struct cgroup *to, const char *path, struct task_struct *task)
+{
+	struct sonde_sched_thread *t = thread_find(task);
+
+	if (t)
+		t->moved_at = bpf_ktime_get_ns();
+	return 0;
+}
+
 SEC("tp_btf/task_rename")
 int BPF_PROG(sonde_sched_rename, struct task_struct *task, const char *comm)
 {
@@ -261,14 +271,12 @@ int sonde_sched_tick(void *ctx)
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct sonde_sched_thread *t = thread_find(task);
 	struct sonde_sched_cpu *cpu = sched_cpu();
+	__u64 now = bpf_ktime_get_ns();
 
 	if (!t || !cpu)
 		return 0;
-	if (t->exec_at)
-		segment_at_exec(t, task, cpu);
-	thread_ran(t, BPF_CORE_READ(task, se.sum_exec_runtime), bpf_ktime_get_ns(), cpu);
+	segment_cut(t, task, (__u64)BPF_CORE_READ(task, cgroups), now, cpu);
+	thread_ran(t, BPF_CORE_READ(task, se.sum_exec_runtime), now, cpu);
 	t->state = SONDE_SCHED_RUNNING;
-	if (t->css != (__u64)BPF_CORE_READ(task, cgroups))
-		segment_end(t, task, cpu);
 	return 0;
 }

@@ -40,6 +40,8 @@ extern struct threads_map threads SEC(".maps");
 extern struct sched_cpus_map sched_cpus SEC(".maps");
 extern struct blanks_map blanks SEC(".maps");
 
+extern volatile __u64 snapshot_ns; /* of the last snapshot: CLOCK_MONOTONIC */
+
 enum { BLANK_EMPTY, BLANK_SEED };
 
 /* The ring wakes user space when it is a quarter full: ends of threads are many, and not urgent. */
@@ -91,6 +93,7 @@ static __always_inline void thread_fill(struct sonde_sched_thread *t, struct tas
 	t->off_since = 0;
 	t->queue = 0;
 	t->css = 0;
+	t->moved_at = 0;
 	t->segment = 0;
 	thread_identify(t, task, context);
 	segment_begin(t);
@@ -125,11 +128,38 @@ static __always_inline void segment_end(struct sonde_sched_thread *t, struct tas
 	segment_begin(t);
 }
 
-/* It has exec'ed since it got the CPU: what it ran until then is that of the program before. */
-static __always_inline void segment_at_exec(struct sonde_sched_thread *t, struct task_struct *task,
-					    struct sonde_sched_cpu *cpu)
+/*
+ * When it got another cgroup. The kernel tells that of the leader of a process that moves as a whole.
+ * Not before the last snapshot: what was read then is in a row already.
+ */
+static __always_inline __u64 moved_at(struct sonde_sched_thread *t, struct task_struct *task,
+				      __u64 now)
 {
-	state_add(t, SONDE_SCHED_RUNNING, interval_end(t, t->exec_at, cpu));
+	struct sonde_sched_thread *leader = thread_find(BPF_CORE_READ(task, group_leader));
+	__u64 at = t->moved_at;
+
+	if (leader && leader->moved_at > at)
+		at = leader->moved_at;
+	if (!at || at > now)
+		return now;
+	return at > snapshot_ns ? at : snapshot_ns;
+}
+
+/*
+ * It has exec'ed since it got the CPU, or is in another cgroup than its record says: what it did
+ * until then is that of the row before. `css`: its set of cgroups now.
+ */
+static __always_inline void segment_cut(struct sonde_sched_thread *t, struct task_struct *task,
+					__u64 css, __u64 now, struct sonde_sched_cpu *cpu)
+{
+	__u64 at = t->exec_at;
+
+	if (!at) {
+		if (t->css == css)
+			return;
+		at = moved_at(t, task, now);
+	}
+	interval_cut(t, at, BPF_CORE_READ(task, se.sum_exec_runtime));
 	segment_end(t, task, cpu);
 }
 

@@ -90,6 +90,7 @@ struct sonde_sched_thread {
 	__u64 exec;          /* its sum_exec_runtime, as last seen */
 	__u64 exec_birth;    /* at the start of the segment */
 	__u64 exec_at;       /* exec'ed then, not yet taken note of; 0: no */
+	__u64 moved_at;      /* when it, or the process that it leads, last changed its cgroup; 0: not */
 	__u64 birth;         /* start of the segment */
 	__u32 migrations;    /* the kernel's count of its moves between CPUs, as last seen */
 	__u32 migrations_birth;
@@ -151,7 +152,7 @@ struct sonde_sched_cpu {
 #define SONDE_SCHED_TIMED 64 /* a power of two */
 
 _Static_assert(SONDE_SCHED_STATE_COUNT <= SONDE_SCHED_STATE_MASK + 1, "abi");
-_Static_assert(__builtin_offsetof(struct sonde_sched_thread, ns) == 112, "abi");
-_Static_assert(sizeof(struct sonde_sched_thread) == 632, "abi");
+_Static_assert(__builtin_offsetof(struct sonde_sched_thread, ns) == 120, "abi");
+_Static_assert(sizeof(struct sonde_sched_thread) == 640, "abi");
 
 #endif

@@ -168,6 +168,22 @@ static __always_inline void thread_enters(struct sonde_sched_thread *t, __u64 th
 	state_enter(t, SONDE_SCHED_RUNNING);
 }
 
+/*
+ * The open interval is cut at `at`, where the thread became another row; `exec` is its
+ * sum_exec_runtime now. What it ran until then is not known: all of that time if it was so much.
+ */
+static __always_inline void interval_cut(struct sonde_sched_thread *t, __u64 at, __u64 exec)
+{
+	__u64 ns = at - t->since, ran = exec - t->exec;
+
+	if ((__s64)ns <= 0)
+		return;
+	if (t->state == SONDE_SCHED_RUNNING)
+		t->exec += ran < ns ? ran : ns;
+	state_add(t, t->state, ns);
+	t->since = at;
+}
+
 /* A new segment begins at `since`, with empty books. */
 static __always_inline void segment_begin(struct sonde_sched_thread *t)
 {

@@ -143,6 +143,7 @@ int sched_collect_snapshot(struct sched_collect *c, struct sched_machine *ret_ma
 	c->skel->bss->epoch = c->epoch + 1;
 	sched_collect_tick(c);
 	m.now_ns = c->now_ns = clock_monotonic();
+	c->skel->bss->snapshot_ns = c->now_ns;
 	/* Living threads first: of one that ends meanwhile the ring's record is the later one. */
 	err = read_threads(c, &m);
 	if (err)

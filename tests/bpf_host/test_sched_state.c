@@ -179,6 +179,43 @@ static void segment_begins_empty(void **state)
 	assert_int_equal(t.state, SONDE_SCHED_RUNNING);
 }
 
+/* Moved to another cgroup at 1005: what was open until then is of the segment before. */
+static void open_interval_is_cut_where_it_changed_hands(void **state)
+{
+	thread_enters(&t, 0, 1001 * MS, 0, &cpu);
+	t.exec = 100 * MS;
+	interval_cut(&t, 1005 * MS, 109 * MS);
+	assert_int_equal(t.ns[SONDE_SCHED_RUNNING], 4 * MS);
+	assert_int_equal(t.exec, 104 * MS);
+	assert_int_equal(sum(), t.since - t.birth);
+	segment_begin(&t);
+	thread_leaves(&t, SONDE_SCHED_SLEEP, 109 * MS, 1011 * MS, &cpu);
+	assert_int_equal(t.ns[SONDE_SCHED_RUNNING], 6 * MS);
+	assert_int_equal(t.exec - t.exec_birth, 5 * MS); /* 1 ms was stolen from it */
+	interval_cut(&t, 1020 * MS, 109 * MS);
+	assert_int_equal(t.ns[SONDE_SCHED_SLEEP], 9 * MS);
+	assert_int_equal(t.exec, 109 * MS);
+}
+
+static void cut_before_the_interval_began_is_none(void **state)
+{
+	thread_enters(&t, 0, 1001 * MS, 0, &cpu);
+	interval_cut(&t, 1001 * MS, 5 * MS);
+	interval_cut(&t, 999 * MS, 5 * MS);
+	assert_int_equal(t.ns[SONDE_SCHED_RUNNING], 0);
+	assert_int_equal(t.exec, 0);
+	assert_int_equal(t.since, 1001 * MS);
+}
+
+/* More was stolen than it ran: it cannot have run longer than it did. */
+static void cut_gives_no_more_than_it_ran(void **state)
+{
+	thread_enters(&t, 0, 1001 * MS, 0, &cpu);
+	interval_cut(&t, 1011 * MS, 3 * MS);
+	assert_int_equal(t.ns[SONDE_SCHED_RUNNING], 10 * MS);
+	assert_int_equal(t.exec, 3 * MS);
+}
+
 static void buckets_are_powers_of_two(void **state)
 {
 	assert_int_equal(sched_bucket(0), 0);
@@ -233,6 +270,9 @@ int main(void)
 		cmocka_unit_test_setup(wakeup_that_nobody_saw_is_where_the_scheduler_has_it, begin),
 		cmocka_unit_test_setup(stop_does_not_hide_what_was_waited_for, begin),
 		cmocka_unit_test_setup(segment_begins_empty, begin),
+		cmocka_unit_test_setup(open_interval_is_cut_where_it_changed_hands, begin),
+		cmocka_unit_test_setup(cut_before_the_interval_began_is_none, begin),
+		cmocka_unit_test_setup(cut_gives_no_more_than_it_ran, begin),
 		cmocka_unit_test_setup(buckets_are_powers_of_two, begin),
 		cmocka_unit_test_setup(books_close_over_any_sequence, begin),
 	};

@@ -1,127 +1,25 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduler accounting against workloads that log their own clocks (cases O-01 to O-03, O-05).
-
-Called as `test_sched.py drive FILE SECONDS` it is the load itself: all roles of schedmix at
-once; sonde records it as its command, so that the lives of all roles lie within the recording.
-"""
+"""Scheduler accounting against workloads that log their own clocks (cases O-01 to O-03, O-05)."""
 import contextlib
 import csv
 import io
 import json
 import os
 import re
-import shutil
-import signal
 import subprocess
 import sys
-import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lab  # noqa: E402
+import schedload  # noqa: E402
 from tap import check, equal, near, note, run, skip, test  # noqa: E402
 
 MS, S = 1e6, 1e9
-SECONDS = lab.seconds(15, 60)
-QUOTA_US, PERIOD_US = 20000, 100000
-V1, V2 = "/sys/fs/cgroup/cpu/sonde_quota", "/sys/fs/cgroup/sonde_quota"
 REASONS = ("disk uninterruptible lock poll socket pipe sleep child page_fault stopped other").split()
 WAITS = ("woken", "preempted", "quota")
-
-# role, argument, nice level, what it mostly waits for
-ROLES = [
-    ("busy1", "", 0, None), ("busy2", "", 0, None), ("busy3", "", 0, None),
-    ("busy_nice5", "", 5, None), ("busy_nice10", "", 10, None), ("busy_nice-5", "", -5, None),
-    ("sleep1", "1", 0, "sleep"), ("sleep10", "10", 0, "sleep"), ("sleep100", "100", 0, "sleep"),
-    ("read", "FILE", 0, "disk"), ("fault", "FILE", 0, "page_fault"), ("lock", "", 0, "lock"), ("pipe", "", 0, "pipe"),
-    ("socket", "", 0, "socket"), ("pool", "", 0, "lock"), ("poll", "", 0, "poll"),
-    ("child", "", 0, "child"), ("vfork", "", 0, "child"), ("rt", "", 0, "sleep"),
-    ("sleep_stopped", "10", 0, "stopped"), ("busy_quota", "", 0, None),
-]
-
-SOME = ("busy1", "busy2", "busy3", "sleep1", "sleep10", "poll") # of no more threads than one
-
-# ---- the load ----
-
-def make_quota():
-    """A cgroup with a quota: (its directory, file of its statistics), or None."""
-    for path in (V1, V2):
-        try:
-            os.makedirs(path, exist_ok=True)
-            if path == V1:
-                for name, value in (("cfs_period_us", PERIOD_US), ("cfs_quota_us", QUOTA_US)):
-                    with open(f"{path}/cpu.{name}", "w") as f:
-                        f.write(str(value))
-            else:
-                with open(f"{path}/cpu.max", "w") as f:
-                    f.write(f"{QUOTA_US} {PERIOD_US}")
-            return path
-        except OSError:
-            continue
-    return None
-
-
-def throttled_ns(path):
-    with open(f"{path}/cpu.stat") as f:
-        stat = dict(line.split() for line in f)
-    return int(stat["throttled_time"]) if "throttled_time" in stat else 1000 * int(stat["throttled_usec"])
-
-
-def start_role(role, argument, nice, data, group):
-    def prepare():
-        if nice:
-            os.setpriority(os.PRIO_PROCESS, 0, nice)
-        if role == "busy_quota" and group:
-            with open(f"{group}/cgroup.procs", "w") as f:
-                f.write("0")
-
-    argument = data if argument == "FILE" else argument
-    return subprocess.Popen([lab.wl("schedmix"), role, str(SECONDS)] + [argument] * bool(argument),
-                            stdout=subprocess.PIPE, text=True, preexec_fn=prepare)
-
-
-def stop_for_a_while(process):
-    """Stopped in the middle of its life; how long."""
-    time.sleep(SECONDS / 4)
-    os.kill(process.pid, signal.SIGSTOP)
-    begin = time.monotonic()
-    time.sleep(SECONDS / 2)
-    stopped = time.monotonic() - begin
-    os.kill(process.pid, signal.SIGCONT)
-    return int(stopped * S)
-
-
-def run_role(row, data, group, truth):
-    """`outer` is what its life may be at most."""
-    begin = time.monotonic()
-    process = start_role(*row[:3], data, group)
-    if row[0] == "sleep_stopped":
-        truth["stopped"] = stop_for_a_while(process)
-    out = process.stdout.read()
-    _, process.returncode, usage = os.wait4(process.pid, 0)
-    outer = time.monotonic() - begin
-    truth["roles"][row[0]] = dict(json.loads(out), outer=int(outer * S),
-                                  rusage=int((usage.ru_utime + usage.ru_stime) * S)) if out else None
-
-
-def drive(path):
-    group = make_quota()
-    data = path + ".data"
-    with open(data, "wb") as f:
-        f.write(os.urandom(1 << 20) * 64)
-        os.fsync(f.fileno())
-    truth = {"roles": {}}
-    threads = [threading.Thread(target=run_role, args=(role, data, group, truth)) for role in ROLES]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if group:
-        truth["throttled"] = throttled_ns(group)
-        os.rmdir(group)
-    with open(path, "w") as f:
-        json.dump(truth, f)
+LOAD = (sys.executable, schedload.__file__)
 
 
 # ---- reading ----
@@ -165,8 +63,8 @@ class Mix:
             return cls
         cls.scratch = lab.Scratch()
         cls.path, truth = cls.scratch.path("mix.pb.gz"), cls.scratch.path("truth.json")
-        record = subprocess.run([lab.SONDE, "sched", "record", "-o", cls.path, "--", sys.executable,
-                                 os.path.abspath(__file__), "drive", truth, str(SECONDS)],
+        record = subprocess.run([lab.SONDE, "sched", "record", "-o", cls.path, "--", *LOAD, "mix",
+                                 truth, str(schedload.SECONDS)],
                                 stderr=subprocess.PIPE, text=True)
         check(record.returncode == 0, f"sched record: {record.stderr}")
         note(record.stderr)
@@ -182,7 +80,7 @@ class Mix:
     @classmethod
     def roles(cls):
         cls.get()
-        for role, _, _, reason in ROLES:
+        for role, _, _, reason in schedload.ROLES:
             truth, row = cls.truth["roles"][role], cls.by_role.get(role)
             check(truth, f"{role} ended without its log")
             check(row, f"{role}: no row")
@@ -227,10 +125,12 @@ def on_cpu():
 def delays():
     for role, _, truth, row in Mix.roles():
         have = total(row, WAITS)
-        note(f"{role}: {have / S:.3f} s, schedstat {truth['delay'] / S:.3f}")
-        # Its log ends before it does: on a busy machine the last steps wait, too.
+        note(f"{role}: {have / S:.3f} s, schedstat {truth['delay'] / S:.3f}, naps late by {truth['late'] / S:.3f}")
+        # Its log ends before it does: on a busy machine the last steps wait, too. And schedstat goes by a
+        # clock that stands still from a wake-up that preempts to the switch: the naps saw that time.
         rest = max(0, row["lifetime"] - logged(truth))
-        check(0.98 * truth["delay"] - 5 * MS <= have <= 1.02 * truth["delay"] + 5 * MS + rest, role)
+        most = max(1.02 * truth["delay"], truth["late"])
+        check(0.98 * truth["delay"] - 5 * MS <= have <= most + 5 * MS + rest, role)
 
 
 @test("blocked time: within 2 % of what the programs measured, and for the right reason")
@@ -239,13 +139,13 @@ def blocked():
         have, named = total(row, REASONS), row[reason] if reason else 0
         note(f"{role}: {have / S:.3f} s of {truth['waited'] / S:.3f} measured; {reason}: {named / S:.3f}")
         rest = max(0, row["lifetime"] - logged(truth))
-        check(0.98 * truth["waited"] - 10 * MS <= have <= 1.02 * truth["waited"] + 10 * MS + rest, role)
+        # What the hypervisor and interrupts took is a wait to the program: its schedstat lacks it.
+        check(0.98 * truth["waited"] - row["stolen"] - 10 * MS <= have <= 1.02 * truth["waited"] + 10 * MS + rest, role)
         if reason == "stopped":
             near(named / S, Mix.truth["stopped"] / S, 0.02 * Mix.truth["stopped"] / S, "stopped")
         elif reason:
-            # Beside other load a seventh of a fault's waits was of another kind, not known yet which.
-            share = 0.8 if reason == "page_fault" else 0.98
-            check(named >= share * have - 10 * MS, f"{role}: only {named / S:.3f} of {have / S:.3f} s are {reason}")
+            least = 0.98 * (have - truth["dropped"]) - 10 * MS
+            check(named >= least, f"{role}: only {named / S:.3f} of {have / S:.3f} s are {reason}")
 
 
 @test("throttled time of a cgroup with a quota: within 2 % of its cpu.stat")
@@ -267,7 +167,8 @@ def clean():
     for row in rows(Mix.path, "-k"):
         check(row["pid"] or row["comm"] == "[overflow]", f"a row without a process: {row}")
         for name in ("run", "stolen") + WAITS + tuple(REASONS):
-            check(0 <= row[name] <= row["threads"] * (SECONDS + 30) * S, f"{row['comm']}: {name} {row[name]}")
+            most = row["threads"] * (schedload.SECONDS + 30) * S
+            check(0 <= row[name] <= most, f"{row['comm']}: {name} {row[name]}")
     for counter in ("threads_full", "ends_refused", "merged", "backwards", "torn", "read_errors", "stale"):
         check(not re.search(rf"^# {counter}=", text, re.M), f"{counter} is not 0:\n{text[-600:]}")
 
@@ -298,19 +199,8 @@ def losses(path):
     return dict((name, int(n)) for name, n in re.findall(r"^# (\w+)=(\d+)$", report(path), re.M))
 
 
-def move_between(groups, path):
-    """A busy child for a while in each of the cgroups; the moments go to a file."""
-    child = subprocess.Popen([lab.wl("schedmix"), "busy_moved", "3"], stdout=subprocess.DEVNULL)
-    moments = [child.pid]
-    for group in groups:
-        with open(f"{group}/cgroup.procs", "w") as f:
-            f.write(str(child.pid))
-        moments.append(time.monotonic())
-        time.sleep(0.7)
-    child.wait()
-    moments.append(time.monotonic())
-    with open(path, "w") as f:
-        json.dump(moments, f)
+def between(what, have, least, most):
+    check(least - 0.02 <= have <= most + 0.02, f"{what}: {have:.3f} s; at least {least:.3f}, at most {most:.3f}")
 
 
 @test("a process moved between cgroups: its time is that of the cgroup it was in")
@@ -322,19 +212,20 @@ def moved():
         try:
             for group in groups:
                 os.makedirs(group, exist_ok=True)
-            record(path, "--", sys.executable, os.path.abspath(__file__), "move", truth, *groups)
+            record(path, "--", *LOAD, "move", truth, *groups)
         finally:
             for group in groups:
                 os.rmdir(group)
         with open(truth) as f:
-            pid, to_a, to_b, end = json.load(f)
-        run_ = sum(r["run"] + r["stolen"] + total(r, WAITS) for r in rows(path) if r["pid"] == pid) / S
+            truth = json.load(f)
+        before_a, after_a, before_b, after_b, end = truth["moments"]
         by_group = {r["cgroup"].rsplit("/", 1)[-1]: r["lifetime"] / S for r in rows(path, "--by", "cgroup")}
-        note(f"in a {to_b - to_a:.3f} s, in b {end - to_b:.3f} s; {by_group}")
-        # A move is noticed when the thread gets a CPU the next time, or at the snapshot.
-        near(by_group["sonde_moved_a"], to_b - to_a, 0.1, "time in a")
-        near(by_group["sonde_moved_b"], end - to_b, 0.1, "time in b")
-        near(run_, end - to_a, 0.1, "time of the process")
+        busy = sum(r["run"] + r["stolen"] + total(r, WAITS) for r in rows(path) if r["pid"] == truth["pid"]) / S
+        note(f"{truth}; {by_group}; {busy:.3f} s in all")
+        # Two threads. The last one's end may be noticed late, and the process lived before it was moved.
+        between("time in a", by_group["sonde_moved_a"], 2 * (before_b - after_a), 2 * (after_b - before_a))
+        between("time in b", by_group["sonde_moved_b"], 2 * (end - after_b) - 0.1, 2 * (end - before_b))
+        check(busy >= 2 * (end - after_a) - 0.1, f"only {busy:.3f} s on a CPU or waiting for one")
         equal(losses(path).get("merged", 0), 0, "segments that the ring refused")
 
 
@@ -417,30 +308,20 @@ def beside_perf():
     with lab.Scratch() as scratch:
         mine, theirs, truth = (os.path.join(scratch, n) for n in ("s.pb.gz", "perf.data", "truth.json"))
         result = subprocess.run(["perf", "sched", "record", "-m", "16M", "-o", theirs, lab.SONDE, "sched", "record", "-q",
-                                 "-o", mine, "--", sys.executable, os.path.abspath(__file__), "drive_some",
-                                 truth, "10"], capture_output=True, text=True)
+                                 "-o", mine, "--", *LOAD, "some", truth, "10"], capture_output=True, text=True)
         if not os.path.exists(theirs) or re.search(r"LOST|lost", result.stderr):
             skip(f"perf sched does not hold this rate, or does not run here: {result.stderr[-200:]!r}")
         busy, woken = perf_preempted(theirs), perf_woken(theirs)
         compared = 0
         for row in rows(mine):
-            if row["comm"] not in SOME:
+            if row["comm"] not in schedload.SOME:
                 continue
             sleeps = not row["comm"].startswith("busy")
             have, want = row["woken" if sleeps else "delay"], (woken if sleeps else busy).get(row["pid"], 0)
             note(f"{row['comm']}: {have / MS:.2f} ms, perf {want / MS:.2f} ms, {row['delays']} waits")
             near(have / MS, want / MS, 0.05 * want / MS + 1, row["comm"])
             compared += 1
-        equal(compared, len(SOME), "tasks compared")
+        equal(compared, len(schedload.SOME), "tasks compared")
 
 
-if len(sys.argv) > 3 and sys.argv[1] == "move":
-    move_between(sys.argv[3:], sys.argv[2])
-    sys.exit(0)
-if len(sys.argv) > 2 and sys.argv[1] in ("drive", "drive_some"):
-    SECONDS = float(sys.argv[3])
-    if sys.argv[1] == "drive_some":
-        ROLES = [row for row in ROLES if row[0] in SOME]
-    drive(sys.argv[2])
-    sys.exit(0)
 run()

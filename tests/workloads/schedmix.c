@@ -6,6 +6,8 @@
  *   waited   around the calls that block, less what the thread waited for a CPU or ran meanwhile
  *            (the kernel's schedstat)
  *   cpu, delay   CPU time; time spent waiting for a CPU (schedstat); of all its threads
+ *   late     how much later than asked for its naps ended
+ *   dropped  time in the call that drops pages, which waits for other CPUs to drop theirs
  * The role is also the name of its threads. Each thread writes its own log; they are added.
  */
 #include <errno.h>
@@ -34,7 +36,7 @@ enum { MAX_THREADS = 64, READ_BYTES = 1 << 20, CHILD_US = 300, RT_PRIORITY = 10 
 enum { FAULT_BYTES = 32 << 20, FAULT_STEP = 256 << 10 };
 
 struct log {
-	uint64_t cpu, delay, waited;
+	uint64_t cpu, delay, waited, late, dropped;
 	int schedstat;
 };
 
@@ -89,12 +91,15 @@ static uint64_t spin_ns(uint64_t ns)
 	return n;
 }
 
-static void nap(uint64_t ns)
+static void nap(struct log *log, uint64_t ns)
 {
 	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u),
 			       .tv_nsec = (long)(ns % 1000000000u) };
+	uint64_t due = now_ns() + ns, now;
 
 	nanosleep(&ts, NULL);
+	now = now_ns();
+	log->late += now > due ? now - due : 0;
 }
 
 /* ---- what threads do, until the end ---- */
@@ -135,7 +140,7 @@ static void sleeper(struct log *log)
 	uint64_t ns = strtoull(argument, NULL, 10) * 1000000;
 
 	while (go_on())
-		nap(ns);
+		nap(log, ns);
 }
 
 static void real_time(struct log *log)
@@ -145,7 +150,7 @@ static void real_time(struct log *log)
 	if (sched_setscheduler(0, SCHED_FIFO, &param))
 		die("SCHED_FIFO");
 	while (go_on()) {
-		nap(9000000);
+		nap(log, 9000000);
 		spin_ns(1000000);
 	}
 }
@@ -176,9 +181,12 @@ static void faulter(struct log *log)
 	if (map == MAP_FAILED || madvise(map, FAULT_BYTES, MADV_RANDOM))
 		die(argument);
 	while (go_on()) {
+		uint64_t begin = now_ns();
+
 		if (madvise(map, FAULT_BYTES, MADV_DONTNEED) ||
 		    posix_fadvise(fd, 0, FAULT_BYTES, POSIX_FADV_DONTNEED))
 			die("dontneed");
+		log->dropped += now_ns() - begin;
 		for (size_t at = 0; at < FAULT_BYTES && go_on(); at += FAULT_STEP)
 			*(volatile char *)(map + at);
 	}
@@ -266,7 +274,7 @@ static void vforker(struct log *log)
 		pid_t pid = vfork();
 
 		if (pid == 0) {
-			nap(30000000);
+			nap(log, 30000000);
 			_exit(0);
 		}
 		waitpid(pid, NULL, 0);
@@ -280,7 +288,7 @@ struct role_row {
 };
 
 static const struct role_row roles[] = {
-	{ "busy", busy, 1 },	  { "sleep", sleeper, 1 }, { "rt", real_time, 1 },
+	{ "busy", busy, 1 },	  { "twins", busy, 2 },	   { "sleep", sleeper, 1 }, { "rt", real_time, 1 },
 	{ "read", reader, 1 },	  { "pipe", ping, 2 },	   { "socket", ping, 2 },
 	{ "lock", futex_ping, 2 }, { "pool", idle_pool, 32 }, { "poll", poller, 1 },
 	{ "fault", faulter, 1 },  { "work", worker, 1 },   { "pace", pacer, 1 },
@@ -343,11 +351,14 @@ int main(int argc, char **argv)
 		all.cpu += logs[i].cpu;
 		all.delay += logs[i].delay;
 		all.waited += logs[i].waited;
+		all.late += logs[i].late;
+		all.dropped += logs[i].dropped;
 	}
 	printf("{\"role\": \"%s\", \"pid\": %d, \"threads\": %d, \"elapsed\": %llu, \"cpu\": %llu, "
-	       "\"delay\": %llu, \"waited\": %llu}\n",
+	       "\"delay\": %llu, \"waited\": %llu, \"late\": %llu, \"dropped\": %llu}\n",
 	       role, getpid(), chosen->threads, (unsigned long long)(now_ns() - start),
 	       (unsigned long long)all.cpu, (unsigned long long)all.delay,
-	       (unsigned long long)all.waited);
+	       (unsigned long long)all.waited, (unsigned long long)all.late,
+	       (unsigned long long)all.dropped);
 	return 0;
 }
