@@ -17,6 +17,7 @@ enum kind {
 	RESTORER,
 	BEYOND,
 	LIBDW_REFUSES,
+	GO,
 	DIFFERENT,
 	KIND_COUNT
 };

@@ -37,6 +37,7 @@ static const struct {
 	[RESTORER] = { "restorer", "rt_sigreturn without FDE, known by its code" },
 	[BEYOND] = { "beyond", "a rule that we do not take: marked unsupported" },
 	[LIBDW_REFUSES] = { "refused", "libdw finds the FDE but will not evaluate it" },
+	[GO] = { "go", "a stack's switch or begin, known by name; or left to frame pointers" },
 	[DIFFERENT] = { "DIFFERENT", "a fault of one of the two" },
 };
 
@@ -56,6 +57,7 @@ struct file {
 	uint64_t bias; /* virtual address minus file offset, of the segment in hand */
 	struct totals *totals;
 	uint64_t different;
+	bool is_go; /* symbolizer/unwind_go.h says what is different then */
 };
 
 static int verbose;
@@ -86,6 +88,23 @@ static void tell(const struct file *f, uint64_t off, const struct unwind_rule *r
 		       r->fp_off, what);
 }
 
+/* Of what unwind data does not tell. */
+static bool is_of_go(const struct file *f, const struct unwind_rule *r)
+{
+	return f->is_go && (r->cfa == UNWIND_END || r->cfa == UNWIND_FP_SWITCH ||
+			    r->cfa == UNWIND_GO_STACK || r->cfa == UNWIND_UNSUPPORTED);
+}
+
+/* What is left to frame pointers, although the unwind data could have been used. */
+static bool is_left_out(const struct file *f, Dwarf_Frame *frame)
+{
+	static const struct unwind_rule no_frame = { .cfa = UNWIND_SP,
+						     .cfa_off = 8,
+						     .fp = UNWIND_FP_SAME };
+
+	return !f->is_go || compare_rule(&no_frame, frame, false) == EQUAL;
+}
+
 /* Compares at `off`, in a row that ends at `end`; returns how many bytes the answer holds for. */
 static uint64_t compare_at(struct file *f, uint64_t off, uint64_t end, const struct unwind_rule *r)
 {
@@ -102,6 +121,8 @@ static uint64_t compare_at(struct file *f, uint64_t off, uint64_t end, const str
 		behind = frame_at(f, (vaddr | 15) + 1);
 		if (is_restorer)
 			count(f, RESTORER, 1);
+		else if (is_of_go(f, r))
+			count(f, GO, 1);
 		else if (behind)
 			count(f, PADDING, 1);
 		else if (r->cfa == UNWIND_UNSUPPORTED)
@@ -117,6 +138,8 @@ static uint64_t compare_at(struct file *f, uint64_t off, uint64_t end, const str
 	if (last > vaddr)
 		bytes = last - vaddr < end - off ? last - vaddr : end - off;
 	kind = r->cfa == UNWIND_UNSUPPORTED ? BEYOND : compare_rule(r, frame, is_signal);
+	if (kind != EQUAL && is_of_go(f, r))
+		kind = GO;
 	count(f, kind, bytes);
 	if (kind == DIFFERENT)
 		tell(f, off, r, "libdw says otherwise");
@@ -133,8 +156,10 @@ static void probe_gap(struct file *f, uint64_t from, uint64_t to, const struct u
 	     off = off + step < to || off == to - 1 ? off + step : to - 1) {
 		Dwarf_Frame *frame = frame_at(f, off + f->bias);
 
-		count(f, frame ? DIFFERENT : NO_FDE, 1);
-		if (frame)
+		bool bad = frame && is_left_out(f, frame);
+
+		count(f, bad ? DIFFERENT : frame ? GO : NO_FDE, 1);
+		if (bad)
 			tell(f, off, r, "libdw has an FDE");
 		free(frame);
 	}
@@ -204,8 +229,8 @@ static void compare_file(struct file *f, Elf *elf, Dwarf *dwarf)
 	uint64_t code = 0;
 
 	f->eh = dwarf_getcfi_elf(elf);
-	/* Go's .debug_frame is left out on purpose: see is_go in unwind.c. */
-	f->debug = dwarf && !is_go(elf) ? dwarf_getcfi(dwarf) : NULL;
+	f->is_go = is_go(elf);
+	f->debug = dwarf ? dwarf_getcfi(dwarf) : NULL;
 	elf_getphdrnum(elf, &segments);
 	for (size_t i = 0; i < segments; i++) {
 		GElf_Phdr p;
