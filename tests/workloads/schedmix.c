@@ -288,11 +288,22 @@ struct role_row {
 };
 
 static const struct role_row roles[] = {
-	{ "busy", busy, 1 },	  { "twins", busy, 2 },	   { "sleep", sleeper, 1 }, { "rt", real_time, 1 },
-	{ "read", reader, 1 },	  { "pipe", ping, 2 },	   { "socket", ping, 2 },
-	{ "lock", futex_ping, 2 }, { "pool", idle_pool, 32 }, { "poll", poller, 1 },
-	{ "fault", faulter, 1 },  { "work", worker, 1 },   { "pace", pacer, 1 },
-	{ "child", forker, 1 },	  { "vfork", vforker, 1 }, { NULL, NULL, 0 },
+	{ "busy", busy, 1 },
+	{ "twins", busy, 2 },
+	{ "sleep", sleeper, 1 },
+	{ "rt", real_time, 1 },
+	{ "read", reader, 1 },
+	{ "pipe", ping, 2 },
+	{ "socket", ping, 2 },
+	{ "lock", futex_ping, 2 },
+	{ "pool", idle_pool, 32 },
+	{ "poll", poller, 1 },
+	{ "fault", faulter, 1 },
+	{ "work", worker, 1 },
+	{ "pace", pacer, 1 },
+	{ "child", forker, 1 },
+	{ "vfork", vforker, 1 },
+	{ NULL, NULL, 0 },
 };
 
 /* ---- threads and their logs ---- */
