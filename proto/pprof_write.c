@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "proto/pprof.h"
 #include "proto/pprof_fields.h"
+#include "proto/pprof_order.h"
 #include "proto/wire.h"
 
 enum { BLOCK_SIZE = 64 * 1024 };
@@ -19,6 +20,7 @@ static const size_t NO_BOUND = SIZE_MAX / 4;
 
 struct writer {
 	const struct profile *p;
+	struct pprof_order order;
 	struct byte_sink sink;
 	struct buf block;   /* bytes on their way to the sink */
 	struct buf message; /* the message being built */
@@ -80,7 +82,7 @@ static void put_sample(struct writer *w, const struct profile_sample *sample)
 {
 	if (sample->location_count) {
 		for (size_t i = 0; i < sample->location_count; i++)
-			wire_put_varint(&w->part, sample->locations[i]);
+			wire_put_varint(&w->part, w->order.location_ids[sample->locations[i] - 1]);
 		put_part(w, SAMPLE_LOCATION_ID);
 	}
 	for (size_t i = 0; i < w->p->type_count; i++)
@@ -113,7 +115,10 @@ static void put_location(struct writer *w, uint64_t id, const struct profile_loc
 	wire_put_uint(out, LOCATION_MAPPING_ID, location->mapping_id);
 	wire_put_uint(out, LOCATION_ADDRESS, location->address);
 	for (size_t i = 0; i < location->line_count; i++) {
-		wire_put_uint(&w->part, LINE_FUNCTION_ID, location->lines[i].function_id);
+		uint32_t function = location->lines[i].function_id;
+
+		wire_put_uint(&w->part, LINE_FUNCTION_ID,
+			      function ? w->order.function_ids[function - 1] : 0);
 		wire_put_uint(&w->part, LINE_LINE, (uint64_t)location->lines[i].line);
 		put_part(w, LOCATION_LINE);
 	}
@@ -140,13 +145,13 @@ static void put_tables(struct writer *w)
 	for (size_t i = 0; i < p->type_count && !w->err; i++)
 		put_type(w, PROFILE_SAMPLE_TYPE, &p->types[i]);
 	for (size_t i = 0; i < p->sample_count && !w->err; i++)
-		put_sample(w, &p->samples[i]);
+		put_sample(w, &p->samples[w->order.samples[i]]);
 	for (size_t i = 0; i < p->mapping_count && !w->err; i++)
 		put_mapping(w, i + 1, &p->mappings[i]);
 	for (size_t i = 0; i < p->location_count && !w->err; i++)
-		put_location(w, i + 1, &p->locations[i]);
+		put_location(w, i + 1, &p->locations[w->order.locations[i]]);
 	for (size_t i = 0; i < p->function_count && !w->err; i++)
-		put_function(w, i + 1, &p->functions[i]);
+		put_function(w, i + 1, &p->functions[w->order.functions[i]]);
 	for (size_t i = 0; i < p->strings.count && !w->err; i++) {
 		const char *text = profile_text(p, (uint32_t)i);
 
@@ -174,8 +179,10 @@ static void put_scalars(struct writer *w)
 int pprof_write(const struct profile *p, struct byte_sink sink)
 {
 	struct writer w = { .p = p, .sink = sink };
-	int err;
+	int err = pprof_order_init(&w.order, p);
 
+	if (err)
+		return err;
 	buf_init(&w.block, NO_BOUND);
 	buf_init(&w.message, NO_BOUND);
 	buf_init(&w.part, NO_BOUND);
@@ -188,5 +195,6 @@ int pprof_write(const struct profile *p, struct byte_sink sink)
 	buf_fini(&w.block);
 	buf_fini(&w.message);
 	buf_fini(&w.part);
+	pprof_order_fini(&w.order);
 	return err;
 }

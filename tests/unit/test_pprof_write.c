@@ -268,6 +268,45 @@ static void go_adds_up_the_same(void **state)
 	profile_free(p);
 }
 
+static const char *name_of(const struct profile *p, uint32_t location)
+{
+	const struct profile_line *line = p->locations[location - 1].lines;
+
+	return profile_text(p, p->functions[line->function_id - 1].name);
+}
+
+/* However it came: by mapping and address, by first use, and by stack from the root on. */
+static void what_is_alike_stands_together(void **state)
+{
+	static const char *const leaves[] = { "main", "low", "high", "other" };
+	struct profile *p = new_profile(), *back = NULL;
+	uint32_t first = add_mapping(p, "/bin/app", true), second = add_mapping(p, "libc.so", true);
+	uint32_t other = add_frame(p, second, 0x10, "other");
+	uint32_t high = add_frame(p, first, 0x900, "high"), low = add_frame(p, first, 0x200, "low");
+	uint32_t main_frame = add_frame(p, first, 0x100, "main");
+	struct buf file;
+
+	add_stack(p, (uint32_t[]){ other, main_frame }, 2, 4);
+	add_stack(p, (uint32_t[]){ high, main_frame }, 2, 3);
+	add_stack(p, (uint32_t[]){ main_frame }, 1, 1);
+	add_stack(p, (uint32_t[]){ low, main_frame }, 2, 2);
+	check(p);
+	buf_init(&file, ROOMY);
+	assert_int_equal(pprof_write(p, (struct byte_sink){ to_buf, &file }), 0);
+	assert_int_equal(pprof_read(file.data, file.len, ROOMY, &back, NULL, 0), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct profile_sample *sample = &back->samples[i];
+
+		assert_string_equal(name_of(back, i + 1), leaves[i]);
+		assert_string_equal(profile_text(back, back->functions[i].name), leaves[i]);
+		assert_string_equal(name_of(back, sample->locations[0]), leaves[i]);
+		assert_int_equal(sample->values[0], i + 1);
+	}
+	profile_free(back);
+	profile_free(p);
+	buf_fini(&file);
+}
+
 static int refuse(void *context, const void *bytes, size_t len)
 {
 	size_t *calls = context;
@@ -300,6 +339,7 @@ int main(void)
 		cmocka_unit_test(saturated_values_and_odd_names),
 		cmocka_unit_test(an_empty_profile_is_framed_right),
 		cmocka_unit_test(go_adds_up_the_same),
+		cmocka_unit_test(what_is_alike_stands_together),
 		cmocka_unit_test(the_sinks_error_ends_the_writing),
 	};
 
