@@ -189,7 +189,7 @@ static bool same_type(const struct profile *a, struct profile_type left, const s
 	       strcmp(profile_text(a, left.unit), profile_text(b, right.unit)) == 0;
 }
 
-static bool same_types(const struct profile *a, const struct profile *b)
+bool profile_same_types(const struct profile *a, const struct profile *b)
 {
 	if (a->type_count != b->type_count || !same_type(a, a->period_type, b, b->period_type))
 		return false;
@@ -360,7 +360,7 @@ int profile_merge(struct profile *dst, const struct profile *src)
 	struct merge m;
 	int err;
 
-	if (dst->type_count && !same_types(dst, src))
+	if (dst->type_count && !profile_same_types(dst, src))
 		return -EINVAL;
 	err = merge_init(&m, dst, src);
 	if (!err)

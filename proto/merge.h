@@ -23,6 +23,9 @@
  */
 int profile_merge(struct profile *dst, const struct profile *src);
 
+/* Whether both have the same sample types, in the same order, and the same period type. */
+bool profile_same_types(const struct profile *a, const struct profile *b);
+
 /*
  * Some samples of `src`, by their index, as a new profile of at most max_bytes with the same
  * types, period and times, and only the strings, mappings, functions and locations that are in

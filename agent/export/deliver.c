@@ -158,20 +158,13 @@ static bool is_damage(int err)
 }
 
 /* 1: loaded; 0: there is nothing to send; -1: time to stop. */
-static int load(struct sender *s, const struct spool_chunk *chunk, struct gathered *ret_gathered,
-		struct series_list *ret_list)
+static int load(struct sender *s, const struct spool_chunk *chunk, struct gathered *ret_gathered)
 {
 	for (;;) {
-		struct gathered g = { 0 };
-		int err = gather_load(s, chunk, &g);
+		int err = gather_load(s, chunk, ret_gathered);
 
 		if (!err)
-			err = series_split(g.p, s->x->options.max_series, ret_list);
-		if (!err) {
-			*ret_gathered = g;
 			return 1;
-		}
-		profile_free(g.p);
 		if (err == -ENOENT)
 			return 0;
 		if (is_damage(err)) {
@@ -192,16 +185,15 @@ static size_t least(size_t a, size_t b)
 	return a && a < b ? a : b;
 }
 
-bool sender_deliver(struct sender *s, const struct spool_chunk *chunk, uint64_t *ret_next)
+/* One kind of profiles; false when it is time to stop. ret_gone: as send_all has it. */
+static bool deliver_kind(struct sender *s, const struct gathered_kind *kind, bool *ret_gone)
 {
 	struct series_list list = { 0 };
-	struct gathered g = { 0 };
-	int loaded = load(s, chunk, &g, &list);
 	struct delivery d = {
 		.s = s,
-		.chunk = chunk,
+		.chunk = &kind->first,
 		.batch = {
-			.p = g.p,
+			.p = kind->p,
 			.series = &list,
 			.identity = &s->x->identity,
 			.limits = {
@@ -212,15 +204,32 @@ bool sender_deliver(struct sender *s, const struct spool_chunk *chunk, uint64_t 
 			},
 		},
 	};
-	bool done = loaded >= 0, gone = loaded <= 0;
+	bool done;
 
-	if (loaded > 0) {
-		count(s, &s->totals.folded_series, list.folded);
-		done = send_all(&d, g.windows, &gone);
+	while (series_split(kind->p, s->x->options.max_series, &list)) {
+		snprintf(s->why, sizeof(s->why), "%s", strerror(ENOMEM));
+		if (!deliver_failed(s, VERDICT_RETRY, 0))
+			return false;
 	}
-	/* What went with a window that was dropped meanwhile is still to be sent. */
-	*ret_next = gone ? chunk->number + 1 : g.end;
+	count(s, &s->totals.folded_series, list.folded);
+	done = send_all(&d, kind->windows, ret_gone);
 	series_list_fini(&list);
-	profile_free(g.p);
+	return done;
+}
+
+bool sender_deliver(struct sender *s, const struct spool_chunk *chunk, uint64_t *ret_next)
+{
+	struct gathered g = { 0 };
+	int loaded = load(s, chunk, &g);
+	bool done = loaded >= 0, gone = false;
+
+	*ret_next = loaded > 0 ? g.end : chunk->number + 1;
+	for (size_t i = 0; done && !gone && i < g.count; i++) {
+		done = deliver_kind(s, &g.kinds[i], &gone);
+		/* What went with a window that was dropped meanwhile is still to be sent. */
+		if (gone)
+			*ret_next = g.kinds[i].first.number + 1;
+	}
+	gathered_fini(&g);
 	return done;
 }

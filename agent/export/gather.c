@@ -46,10 +46,15 @@ static int64_t end_of(const struct profile *p)
 	return p->time_ns + p->duration_ns;
 }
 
+static bool is_kind(const struct profile *p, const struct profile *next)
+{
+	return next->period == p->period && profile_same_types(p, next);
+}
+
 /* Whether `next` goes on where `p` ends, and both together are not too long. */
 static bool fits(const struct sender *s, const struct profile *p, const struct profile *next)
 {
-	return next->period == p->period && llabs(next->time_ns - end_of(p)) <= MAX_HOLE &&
+	return llabs(next->time_ns - end_of(p)) <= MAX_HOLE &&
 	       end_of(next) - p->time_ns <= (int64_t)longest(s) + MAX_HOLE;
 }
 
@@ -65,45 +70,68 @@ static bool next_light(struct sender *s, const struct gathered *g, uint64_t byte
 	return there;
 }
 
-/* Adds one more window: 0, or anything else if it has to go by itself. */
+/* To its kind, or as the first of another one: 0, or -errno. Takes the profile if it is that. */
+static int add_window(struct sender *s, struct gathered *g, const struct spool_chunk *chunk,
+		      struct profile **next)
+{
+	struct gathered_kind *kind = g->kinds;
+	int err;
+
+	while (kind < g->kinds + g->count && !is_kind(kind->p, *next))
+		kind++;
+	if (kind == g->kinds + GATHER_KINDS)
+		return -ERANGE;
+	if (kind == g->kinds + g->count) {
+		*kind = (struct gathered_kind){ .first = *chunk, .p = *next };
+		*next = NULL;
+		g->count++;
+	} else {
+		err = fits(s, kind->p, *next) ? profile_merge(kind->p, *next) : -ERANGE;
+		if (err)
+			return err;
+	}
+	kind->windows++;
+	g->end = chunk->number + 1;
+	return 0;
+}
+
 static int gather_one(struct sender *s, struct gathered *g, const struct spool_chunk *chunk)
 {
 	struct profile *next = NULL;
 	int err = spool_load(s->x->spool_dir, chunk, &next);
 
-	if (!err && !fits(s, g->p, next))
-		err = -ERANGE;
 	if (!err)
-		err = profile_merge(g->p, next);
+		err = add_window(s, g, chunk, &next);
 	profile_free(next);
 	return err;
 }
 
+void gathered_fini(struct gathered *g)
+{
+	for (size_t i = 0; i < g->count; i++)
+		profile_free(g->kinds[i].p);
+	*g = (struct gathered){ 0 };
+}
+
 int gather_load(struct sender *s, const struct spool_chunk *first, struct gathered *ret_gathered)
 {
-	struct gathered g = { .first = *first, .end = first->number + 1, .windows = 1 };
+	struct gathered g = { 0 };
 	uint64_t bytes = first->bytes;
 	struct spool_chunk chunk;
-	int err = spool_load(s->x->spool_dir, first, &g.p);
+	int more = 0, err = gather_one(s, &g, first);
 
-	if (err)
-		return err;
-	while (longest(s) && next_light(s, &g, bytes, &chunk)) {
-		err = gather_one(s, &g, &chunk);
-		if (err)
-			break;
-		g.end = chunk.number + 1;
-		g.windows++;
+	while (!err && !more && longest(s) && next_light(s, &g, bytes, &chunk)) {
+		more = gather_one(s, &g, &chunk);
 		bytes += chunk.bytes;
 	}
-	if (err == -ENOMEM) {
+	if (more == -ENOMEM) {
 		/* A profile that a merge has failed on is not whole. */
-		profile_free(g.p);
-		g = (struct gathered){ .first = *first, .end = first->number + 1, .windows = 1 };
-		err = spool_load(s->x->spool_dir, first, &g.p);
-		if (err)
-			return err;
+		gathered_fini(&g);
+		err = gather_one(s, &g, first);
 	}
-	*ret_gathered = g;
-	return 0;
+	if (err)
+		gathered_fini(&g);
+	else
+		*ret_gathered = g;
+	return err;
 }

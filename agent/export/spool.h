@@ -35,9 +35,10 @@ void spool_close(struct spool *s);
 const char *spool_dir(const struct spool *s);
 
 /*
- * Adds a window, then drops the oldest ones over the cap. One with the same start as the one added
- * last is known already and not added again: a store that failed makes a window come twice. 0 or
- * -errno, and then nothing of it stays.
+ * Adds a window, then drops the oldest ones over the cap. One with the same start, to the ns, as one
+ * of the two added last is known already and not added again: a store that failed makes the windows
+ * of samples and of the scheduler's accounts come again and again. 0 or -errno, and then nothing of
+ * it stays.
  */
 int spool_add(struct spool *s, const struct profile *p);
 

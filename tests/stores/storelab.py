@@ -26,10 +26,10 @@ def texts_of(sample):
                  for f in sample.frames)
 
 
-def sampled(directory, value="samples"):
-    """{(window's start in ns, program): {stack: value}} of the profiles in the store."""
+def sampled(directory, value="samples", kind="cpu"):
+    """{(window's start in ns, program): {stack: value}} of the profiles of a kind in the store."""
     found = {}
-    for path in glob.glob(f"{directory}/profiles/*/*.pb.gz"):
+    for path in glob.glob(f"{directory}/profiles/*/*-{kind}.pb.gz"):
         p = pprofread.load(path)
         i = p.value_index(value)
         for s in p.samples:

@@ -54,12 +54,17 @@ static struct exporter *open_exporter(const struct exporter_options *o)
 	return x;
 }
 
-static void add(struct exporter *x, int64_t start_s)
+static void add_kind(struct exporter *x, const char *kind, int64_t start_s)
 {
-	struct profile *p = lab_profile("cpu", "main", 1, start_s, 10);
+	struct profile *p = lab_profile(kind, "main", 1, start_s, 10);
 
 	assert_int_equal(exporter_add(x, p), 0);
 	profile_free(p);
+}
+
+static void add(struct exporter *x, int64_t start_s)
+{
+	add_kind(x, "cpu", start_s);
 }
 
 static size_t delivered(void)
@@ -155,6 +160,30 @@ static void test_gathers(void **state)
 	assert_int_equal(totals.waiting, 5);
 	exporter_close(x, 60 * NSEC_PER_SEC);
 	assert_int_equal(delivered(), 3);
+	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
+}
+
+/* Kinds that come in turn go each with their like; a third kind begins anew. */
+static void test_gathers_by_kind(void **state)
+{
+	struct exporter_options o = options_of(out);
+	struct exporter *x;
+
+	lab_run("mkdir %s", out);
+	x = open_exporter(&o);
+	for (int i = 0; i < 5; i++) {
+		add_kind(x, "cpu", 1000 + 10 * i);
+		add_kind(x, "wall", 1001 + 10 * i);
+	}
+	add_kind(x, "cycles", 1051);
+	add_kind(x, "cpu", 1061);
+	exporter_close(x, 0);
+	o.gather_ns = 3600 * NSEC_PER_SEC;
+	x = open_exporter(&o);
+	assert_int_equal(exporter_start(x), 0);
+	wait_windows(x, 12);
+	exporter_close(x, 60 * NSEC_PER_SEC);
+	assert_int_equal(delivered(), 4);
 	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
 }
 
@@ -276,6 +305,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_delivers, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_waits_and_goes_on, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_gathers, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_gathers_by_kind, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_gathers_so_long, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_never_started, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_differs, make_dir, remove_dir),

@@ -90,6 +90,10 @@ static void test_same_window_twice(void **state)
 	assert_int_equal(spool_count(s, 0), 1);
 	assert_int_equal(add(s, 1, 5010), 0);
 	assert_int_equal(spool_count(s, 0), 2);
+	/* Two kinds of windows in turn, and again and again. */
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(add(s, 1, 5020 + i % 2), 0);
+	assert_int_equal(spool_count(s, 0), 4);
 	spool_close(s);
 }
 
