@@ -6,7 +6,9 @@
  * A request is many profiles, each under a resource (a service in a container), and one
  * dictionary that they all share. Profiles are added one after the other, encoded at once; the
  * dictionary holds each string, function, location, attribute and stack once, and nothing that no
- * profile uses. Writing streams the dictionary behind the profiles.
+ * profile uses. Writing streams the dictionary behind the profiles. For the sake of compression
+ * locations are in the order of mappings and addresses, and a function whose system name is its name
+ * has none.
  *
  * OTLP knows one sample type a profile, so a model with several becomes several; but of
  * samples and cpu time with the period of cpu time only the samples go out: receivers multiply

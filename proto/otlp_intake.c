@@ -91,7 +91,8 @@ static int64_t take_function(struct otlp_intake *in, uint32_t id)
 	if (err)
 		return err;
 	row.name = names[0];
-	row.system_name = names[1];
+	/* Each number costs two bytes, compressed; most functions have one name. */
+	row.system_name = names[1] == names[0] ? 0 : names[1];
 	row.filename = names[2];
 	return note(in->functions, id, otlp_add_row(in->d, &in->d->functions, &row));
 }

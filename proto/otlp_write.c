@@ -4,6 +4,7 @@
  * it, so it is encoded twice: first to be counted, then to be written, a block at a time.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/otlp.h"
@@ -15,8 +16,15 @@ enum { BLOCK_SIZE = 64 * 1024 };
 
 static const size_t NO_BOUND = SIZE_MAX / 4;
 
+/* Locations sorted: neighbours in memory have most bytes of their address in common. */
+struct order {
+	uint32_t *at;     /* the n-th to be written, from 0 */
+	uint32_t *number; /* of the n-th row: what stacks say */
+};
+
 struct writer {
 	const struct otlp_dictionary *d;
+	const struct order *locations;
 	struct byte_sink sink; /* write NULL: only count */
 	uint64_t count;
 	struct buf block, message, part;
@@ -114,12 +122,17 @@ static void put_attribute(struct writer *w, const void *row)
 	put_part(w, OTLP_ATTRIBUTE_VALUE);
 }
 
+static uint32_t location_number(const struct writer *w, uint32_t row)
+{
+	return row ? w->locations->number[row - 1] : 0;
+}
+
 static void put_stack(struct writer *w, const void *row)
 {
 	const struct otlp_list *stack = row;
 
 	for (size_t i = 0; i < stack->len / sizeof(uint32_t); i++)
-		wire_put_varint(&w->part, ((const uint32_t *)stack->bytes)[i]);
+		wire_put_varint(&w->part, location_number(w, ((const uint32_t *)stack->bytes)[i]));
 	put_part(w, OTLP_STACK_LOCATIONS);
 }
 
@@ -139,19 +152,20 @@ static void put_tables(struct writer *w)
 	const struct {
 		uint32_t field;
 		const struct otlp_table *table;
+		const uint32_t *order;
 		size_t row_size;
 		void (*put)(struct writer *w, const void *row);
 	} tables[] = {
-		{ OTLP_DICTIONARY_MAPPINGS, &w->d->mappings, sizeof(struct otlp_mapping),
-		  put_mapping },
-		{ OTLP_DICTIONARY_LOCATIONS, &w->d->locations, sizeof(struct otlp_location),
-		  put_location },
-		{ OTLP_DICTIONARY_FUNCTIONS, &w->d->functions, sizeof(struct otlp_function),
-		  put_function },
-		{ OTLP_DICTIONARY_ATTRIBUTES, &w->d->attributes, sizeof(struct otlp_attribute_row),
-		  put_attribute },
-		{ OTLP_DICTIONARY_STACKS, &w->d->stacks.table, sizeof(struct otlp_list),
-		  put_stack },
+		{ OTLP_DICTIONARY_MAPPINGS, &w->d->mappings, NULL,
+		  sizeof(struct otlp_mapping), put_mapping },
+		{ OTLP_DICTIONARY_LOCATIONS, &w->d->locations, w->locations->at,
+		  sizeof(struct otlp_location), put_location },
+		{ OTLP_DICTIONARY_FUNCTIONS, &w->d->functions, NULL,
+		  sizeof(struct otlp_function), put_function },
+		{ OTLP_DICTIONARY_ATTRIBUTES, &w->d->attributes, NULL,
+		  sizeof(struct otlp_attribute_row), put_attribute },
+		{ OTLP_DICTIONARY_STACKS, &w->d->stacks.table, NULL,
+		  sizeof(struct otlp_list), put_stack },
 	};
 
 	put_message(w, OTLP_DICTIONARY_LINKS);
@@ -159,8 +173,10 @@ static void put_tables(struct writer *w)
 		const struct buf *rows = &tables[i].table->rows;
 
 		put_message(w, tables[i].field);
-		for (size_t at = 0; at < rows->len && !w->err; at += tables[i].row_size) {
-			tables[i].put(w, rows->data + at);
+		for (size_t n = 0; n < rows->len / tables[i].row_size && !w->err; n++) {
+			size_t row = tables[i].order ? tables[i].order[n] : n;
+
+			tables[i].put(w, rows->data + row * tables[i].row_size);
 			put_message(w, tables[i].field);
 		}
 	}
@@ -169,10 +185,10 @@ static void put_tables(struct writer *w)
 }
 
 /* The dictionary's bytes through the sink, or only counted. */
-static int write_dictionary(const struct otlp_dictionary *d, struct byte_sink sink,
-			    uint64_t *ret_count)
+static int write_dictionary(const struct otlp_dictionary *d, const struct order *locations,
+			    struct byte_sink sink, uint64_t *ret_count)
 {
-	struct writer w = { .d = d, .sink = sink };
+	struct writer w = { .d = d, .locations = locations, .sink = sink };
 	int err;
 
 	buf_init(&w.block, NO_BOUND);
@@ -189,21 +205,69 @@ static int write_dictionary(const struct otlp_dictionary *d, struct byte_sink si
 	return err;
 }
 
-int otlp_request_write(const struct otlp_request *r, struct byte_sink sink)
+static int by_address(const void *a, const void *b, void *rows)
 {
-	uint64_t count;
-	struct buf head;
-	int err = write_dictionary(&r->dictionary, (struct byte_sink){ 0 }, &count);
+	const struct otlp_location *x = (const struct otlp_location *)rows + *(const uint32_t *)a;
+	const struct otlp_location *y = (const struct otlp_location *)rows + *(const uint32_t *)b;
 
-	if (!err && r->body.len)
-		err = sink.write(sink.context, r->body.data, r->body.len);
-	if (err)
-		return err;
+	if (x->mapping != y->mapping)
+		return x->mapping < y->mapping ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+static void order_fini(struct order *o)
+{
+	free(o->at);
+	free(o->number);
+}
+
+static int order_init(struct order *o, const struct otlp_table *locations)
+{
+	size_t count = locations->rows.len / sizeof(struct otlp_location);
+
+	o->at = calloc(count + 1, sizeof(*o->at));
+	o->number = calloc(count + 1, sizeof(*o->number));
+	if (!o->at || !o->number)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		o->at[i] = i;
+	qsort_r(o->at, count, sizeof(*o->at), by_address, locations->rows.data);
+	for (uint32_t i = 0; i < count; i++)
+		o->number[o->at[i]] = i + 1;
+	return 0;
+}
+
+/* The length of a message stands before it. */
+static int write_head(struct byte_sink sink, uint64_t count)
+{
+	struct buf head;
+	int err;
+
 	buf_init(&head, BLOCK_SIZE);
 	wire_put_head(&head, OTLP_DATA_DICTIONARY, count);
 	err = buf_error(&head);
 	if (!err)
 		err = sink.write(sink.context, head.data, head.len);
 	buf_fini(&head);
-	return err ? err : write_dictionary(&r->dictionary, sink, &count);
+	return err;
+}
+
+int otlp_request_write(const struct otlp_request *r, struct byte_sink sink)
+{
+	struct order order = { 0 };
+	uint64_t count;
+	int err = order_init(&order, &r->dictionary.locations);
+
+	if (!err)
+		err = write_dictionary(&r->dictionary, &order, (struct byte_sink){ 0 }, &count);
+	if (!err && r->body.len)
+		err = sink.write(sink.context, r->body.data, r->body.len);
+	if (!err)
+		err = write_head(sink, count);
+	if (!err)
+		err = write_dictionary(&r->dictionary, &order, sink, &count);
+	order_fini(&order);
+	return err;
 }
