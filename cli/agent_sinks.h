@@ -42,7 +42,7 @@
 	  "cap of what waits to be sent; the oldest goes first" }, \
 	{ "send-spread", 0, OPTION_DURATION, "TIME", "20s", 0, 3.6e12, FIELD(export.spread_ns), \
 	  "windows wait up to this long, each node for a time of its own" }, \
-	{ "send-gather", 0, OPTION_DURATION, "TIME", "10m", 0, 1.8e12, FIELD(export.gather_ns), \
+	{ "send-gather", 0, OPTION_DURATION, "TIME", "10m", 0, 3.6e12, FIELD(export.gather_ns), \
 	  "small windows wait up to this long and go as one; 0: none does" }, \
 	{ "send-timeout", 0, OPTION_DURATION, "TIME", "30s", 1e9, 6e11, \
 	  FIELD(export.http.timeout_ns), "of one request" }, \

@@ -10,6 +10,7 @@
 
 #include "agent/export/exporter_options.h"
 #include "agent/export/exporter_private.h"
+#include "agent/export/gather.h"
 #include "base/map.h"
 #include "base/thread.h"
 
@@ -210,6 +211,7 @@ static void count_dropped(struct exporter *x, const uint64_t waiting_before[SINK
 int exporter_add(struct exporter *x, const struct profile *p)
 {
 	uint64_t waiting[SINK_COUNT] = { 0 }, end;
+	struct spool_chunk chunk;
 	int err;
 
 	pthread_mutex_lock(&x->lock);
@@ -220,6 +222,8 @@ int exporter_add(struct exporter *x, const struct profile *p)
 	if (!err && spool_end(x->spool) > end) {
 		x->added = clock_monotonic();
 		x->added_number = end;
+		if (!spool_next(x->spool, end, &chunk) || !gather_is_light(p, chunk.bytes))
+			x->heavy_end = end + 1;
 		count_dropped(x, waiting, 1);
 		pthread_cond_broadcast(&x->changed);
 	}

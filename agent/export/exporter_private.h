@@ -65,6 +65,7 @@ struct exporter {
 	char *spool_dir; /* constant */
 	nsec_t added;    /* when the newest window came */
 	uint64_t added_number;
+	uint64_t heavy_end; /* windows below do not wait for others: there is one that is not light */
 	uint64_t at_once_below; /* constant: windows of an earlier life, and the first of this */
 	bool draining, stopping;
 	atomic_bool abort; /* for transfers: end at once */

@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "proto/merge.h"
 
-/* Windows are light as long as all that wait are less than this, as chunks on disk. */
-static const uint64_t LIGHT_BYTES = 64 << 10;
+/* As chunks on disk. Accounts have a row for each thread, and shrink when they go together. */
+static const uint64_t LIGHT_SAMPLES = 32 << 10, LIGHT_ACCOUNTS = 128 << 10;
+/* What goes together; more than that does not wait. */
+static const uint64_t MAX_BYTES = 1 << 20;
 /* Between the end of a window and the start of the next: the clock may have been slewed. */
 static const int64_t MAX_HOLE = NSEC_PER_SEC;
 
@@ -22,12 +25,20 @@ static nsec_t longest(const struct sender *s)
 	return max_age && max_age / 2 < o->gather_ns ? max_age / 2 : o->gather_ns;
 }
 
+bool gather_is_light(const struct profile *p, uint64_t bytes)
+{
+	bool samples = p->type_count && strcmp(profile_text(p, p->types[0].type), "samples") == 0;
+
+	return bytes <= (samples ? LIGHT_SAMPLES : LIGHT_ACCOUNTS);
+}
+
 nsec_t gather_due(struct sender *s, const struct spool_chunk *first)
 {
 	struct exporter *x = s->x;
-	bool newest = first->number == x->added_number;
-	bool at_once = first->number < x->at_once_below ||
-		       spool_bytes(x->spool, first->number) >= LIGHT_BYTES;
+	/* Windows of two kinds come at the same time. */
+	bool newest = first->number + GATHER_KINDS > x->added_number;
+	bool at_once = first->number < x->at_once_below || first->number < x->heavy_end ||
+		       spool_bytes(x->spool, first->number) >= MAX_BYTES;
 
 	if (s->gather_number != first->number) {
 		s->gather_number = first->number;
@@ -37,7 +48,7 @@ nsec_t gather_due(struct sender *s, const struct spool_chunk *first)
 		at_once = true;
 	if (x->draining || (at_once && !newest))
 		return 0;
-	/* The newest one waits for this node's turn in any case. */
+	/* The newest ones wait for this node's turn in any case. */
 	return s->gather_since + s->spread + (at_once ? 0 : longest(s));
 }
 
@@ -58,14 +69,14 @@ static bool fits(const struct sender *s, const struct profile *p, const struct p
 	       end_of(next) - p->time_ns <= (int64_t)longest(s) + MAX_HOLE;
 }
 
-static bool next_light(struct sender *s, const struct gathered *g, uint64_t bytes,
+static bool next_chunk(struct sender *s, const struct gathered *g, uint64_t bytes,
 		       struct spool_chunk *ret_chunk)
 {
 	bool there;
 
 	pthread_mutex_lock(&s->x->lock);
 	there = spool_next(s->x->spool, g->end, ret_chunk) &&
-		bytes + ret_chunk->bytes <= LIGHT_BYTES;
+		bytes + ret_chunk->bytes <= MAX_BYTES;
 	pthread_mutex_unlock(&s->x->lock);
 	return there;
 }
@@ -79,7 +90,8 @@ static int add_window(struct sender *s, struct gathered *g, const struct spool_c
 
 	while (kind < g->kinds + g->count && !is_kind(kind->p, *next))
 		kind++;
-	if (kind == g->kinds + GATHER_KINDS)
+	if (kind == g->kinds + GATHER_KINDS ||
+	    (g->count && !gather_is_light(*next, chunk->bytes)))
 		return -ERANGE;
 	if (kind == g->kinds + g->count) {
 		*kind = (struct gathered_kind){ .first = *chunk, .p = *next };
@@ -119,8 +131,9 @@ int gather_load(struct sender *s, const struct spool_chunk *first, struct gather
 	uint64_t bytes = first->bytes;
 	struct spool_chunk chunk;
 	int more = 0, err = gather_one(s, &g, first);
+	bool light = !err && longest(s) && gather_is_light(g.kinds[0].p, first->bytes);
 
-	while (!err && !more && longest(s) && next_light(s, &g, bytes, &chunk)) {
+	while (light && !more && next_chunk(s, &g, bytes, &chunk)) {
 		more = gather_one(s, &g, &chunk);
 		bytes += chunk.bytes;
 	}

@@ -3,7 +3,9 @@
  * Windows that go together. What a quiet node has to say in a minute is less than what a request
  * says about itself: names of functions, containers and files. So light windows wait, by
  * default up to ten minutes, and go as one profile over their whole time, in one request with
- * one copy of each name. A window that is not light goes by itself, as soon as it is there.
+ * one copy of each name. A window that is not light goes by itself, as soon as it is there, and
+ * those before it do not wait any longer: what happens in a busy minute is seen at once, and as that
+ * minute's.
  *
  * Samples and the scheduler's accounts come in turn, and each go with their like: up to two kinds of
  * profiles in one go, one after the other.
@@ -28,6 +30,9 @@ struct gathered {
 	size_t count;
 	uint64_t end;
 };
+
+/* Whether a window waits; `bytes`: of its chunk. */
+bool gather_is_light(const struct profile *p, uint64_t bytes);
 
 /* When the windows from `first` on may go (monotonic; 0: at once). Under the exporter's lock. */
 nsec_t gather_due(struct sender *s, const struct spool_chunk *first);

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What idle containers cost on the wire: 50 containers by runc, three services each (redis, a server of
 four Python processes that tick once a second, a probe that asks redis every ten seconds), under
-one agent at 19 Hz with windows of 60 s. Of each window the containers' own samples go through the
-real encoders (build/stores/volume). Root; MINUTES=20, CONTAINERS=50. Not a test."""
+one agent at 19 Hz with windows of 60 s. Of each window the containers' own rows go through the
+real encoders (build/stores/volume), samples and the scheduler's accounts apart. Root; MINUTES=20,
+CONTAINERS=50. Not a test."""
 
 import glob
 import json
@@ -77,9 +78,10 @@ def main():
             a.wait_ready()
             time.sleep(60 * MINUTES + 60)
             a.stop()
-        paths = sorted(glob.glob(f"{directory}/profiles/*/*.pb.gz"))[1:-1]  # whole windows
-        print(f"{CONTAINERS} containers, {len(paths)} windows of a minute", flush=True)
-        subprocess.run([f"{lab.BUILD}/stores/volume", GROUP, *paths], check=True)
+        for kind, what in (("cpu", "samples"), ("wall", "scheduler's accounts")):
+            paths = sorted(glob.glob(f"{directory}/profiles/*/*-{kind}.pb.gz"))[1:-1]  # whole ones
+            print(f"{what}: {CONTAINERS} containers, {len(paths)} windows of a minute", flush=True)
+            subprocess.run([f"{lab.BUILD}/stores/volume", GROUP, *paths], check=True)
     finally:
         for name in names:
             subprocess.run([lab.need("runc"), "--root", scratch.path("state"), "delete", "-f", name],

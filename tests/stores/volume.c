@@ -3,7 +3,7 @@
  * How many requests and bytes a node sends: windows of 50 containers with three services of four
  * processes each, made from a model, through the real encoders. Each service has call paths of its
  * own in its program and shares those of libc and the kernel; half of the samples are at one path
- * in ten. Light windows go together, by the sender's own rules for size and time. Prints one line
+ * in ten. Light windows go together, by the sender's own rules. Prints one line
  * for each load (of those whose name holds the argument, if there is one) and sink; not a test.
  *
  * volume GROUP FILE...: the same of real windows, a minute each (pprof files of the agent's store, in
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/export/gather.h"
 #include "agent/export/sink.h"
 #include "agent/store/chunk.h"
 #include "base/file.h"
@@ -32,9 +33,6 @@ enum {
 	PER_HOUR = 60 / MINUTES,
 	SINKS = 3
 };
-
-/* As agent/export/gather.c has them. */
-static const size_t LIGHT_BYTES = 64 << 10;
 
 static uint64_t seed = 1;
 
@@ -234,31 +232,34 @@ static void add_window(struct profile **together, struct profile *p)
 	}
 }
 
-/* All windows, up to ten of them in one go where they are light. */
+static void deliver_together(struct profile **together, struct sums *sums)
+{
+	if (*together)
+		deliver(*together, sums);
+	profile_free(*together);
+	*together = NULL;
+}
+
+/* All windows, up to MINUTES of them in one go where they are light. */
 static struct sums run(window_fn next, const void *context, bool gather)
 {
 	struct profile *together = NULL, *p;
 	struct sums sums = { 0 };
-	size_t waiting = 0;
 	int count = 0;
 
-	for (int n = 0; (p = next(context, n)); n++, count++) {
-		size_t bytes = chunk_bytes(p);
+	for (int n = 0; (p = next(context, n)); n++) {
+		bool light = gather && gather_is_light(p, chunk_bytes(p));
 
 		for (size_t i = 0; i < p->sample_count; i++)
 			sums.samples += p->samples[i].values[0];
-		if (together && (!gather || count == 10 || waiting + bytes > LIGHT_BYTES)) {
-			deliver(together, &sums);
-			profile_free(together);
-			together = NULL;
-			waiting = 0;
+		if (count == MINUTES || !light) {
+			deliver_together(&together, &sums);
 			count = 0;
 		}
-		waiting += bytes;
 		add_window(&together, p);
+		count = light ? count + 1 : MINUTES;
 	}
-	deliver(together, &sums);
-	profile_free(together);
+	deliver_together(&together, &sums);
 	return sums;
 }
 

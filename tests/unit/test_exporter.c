@@ -67,6 +67,20 @@ static void add(struct exporter *x, int64_t start_s)
 	add_kind(x, "cpu", start_s);
 }
 
+/* Comments that do not compress, more than a light window has. */
+static void make_heavy(struct profile *p)
+{
+	unsigned short state[3] = { 1, 2, 3 };
+
+	for (int i = 0; i < 12000; i++)
+		assert_int_equal(profile_add_comment(p, "%08lx%08lx%08lx%08lx",
+						     (unsigned long)jrand48(state) & UINT32_MAX,
+						     (unsigned long)jrand48(state) & UINT32_MAX,
+						     (unsigned long)jrand48(state) & UINT32_MAX,
+						     (unsigned long)jrand48(state) & UINT32_MAX),
+				 0);
+}
+
 static size_t delivered(void)
 {
 	char command[160];
@@ -185,6 +199,31 @@ static void test_gathers_by_kind(void **state)
 	exporter_close(x, 60 * NSEC_PER_SEC);
 	assert_int_equal(delivered(), 4);
 	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
+}
+
+/* One that is not light goes at once and by itself, and those before it with it. */
+static void test_heavy_goes_at_once(void **state)
+{
+	struct exporter_options o = options_of(out);
+	struct exporter *x;
+	struct profile *heavy = lab_profile("cpu", "main", 1, 1030, 10);
+
+	o.gather_ns = 3600 * NSEC_PER_SEC;
+	lab_run("mkdir %s", out);
+	x = open_exporter(&o);
+	assert_int_equal(exporter_start(x), 0);
+	add(x, 1000);
+	wait_windows(x, 1);
+	add(x, 1010);
+	add(x, 1020);
+	make_heavy(heavy);
+	assert_int_equal(exporter_add(x, heavy), 0);
+	profile_free(heavy);
+	wait_windows(x, 4);
+	assert_int_equal(delivered(), 3); /* the first of a life, two light ones, the heavy one */
+	add(x, 1040);
+	exporter_close(x, 60 * NSEC_PER_SEC);
+	assert_int_equal(delivered(), 4);
 }
 
 /* Not longer than asked for: 25 s have room for two windows of 10 s. */
@@ -306,6 +345,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waits_and_goes_on, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_gathers, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_gathers_by_kind, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_heavy_goes_at_once, make_dir,
+						remove_dir),
 		cmocka_unit_test_setup_teardown(test_gathers_so_long, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_never_started, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_differs, make_dir, remove_dir),
