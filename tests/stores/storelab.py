@@ -71,6 +71,53 @@ def compare(want, got, without=()):
     return missing, more
 
 
+def ends(directory):
+    """When the windows of samples in the store ended, by their starts, in ns."""
+    found = {}
+    for path in glob.glob(f"{directory}/profiles/*/*-cpu.pb.gz"):
+        p = pprofread.load(path)
+        found[p.time_ns] = p.time_ns + p.duration_ns
+    return found
+
+
+def windows_of(span, until):
+    """Starts of the windows that went together as one profile over that time, or None. Each begins
+    where the last one ends: the clock may have shown the same time twice."""
+    found, end = [span[0]], until.get(span[0])
+    while end is not None and abs(end - span[1]) > 1e6:
+        start = min(until, key=lambda s: abs(s - end))
+        if end > span[1] or start in found or abs(start - end) > 1e9:
+            return None
+        found.append(start)
+        end = until[start]
+    return found if end is not None else None
+
+
+def compare_gathered(want, until, series, program, without=()):
+    """As compare(), where small windows may have gone together, and more than once, each time with
+    others. What counts as there is in a profile that holds all that its windows have together."""
+    held, profiles = (collections.defaultdict(collections.Counter) for _ in range(2))
+    for (start, who), rows in want.items():
+        held[start].update({(who, stack): n for stack, n in rows.items()})
+    for s in series:
+        rows = profiles[s.time_ns, s.time_ns + s.duration_ns]
+        rows.update({(s.labels.get(program, ""), stack): n for stack, n in s.rows.items()})
+    there, came, unknown = set(), 0, 0
+    for span, rows in profiles.items():
+        windows = windows_of(span, until)
+        if windows is None:
+            unknown += 1
+            continue
+        came += sum(rows.values())
+        whole = sum((held[start] for start in windows), collections.Counter())
+        there |= {(start, cell) for start in windows for cell in held[start]
+                  if rows[cell] >= whole[cell]}
+    cells = {(start, cell): n for start, rows in held.items() if start not in without
+             for cell, n in rows.items()}
+    missing = sum(n for key, n in cells.items() if key not in there)
+    return missing, max(0, came - sum(cells.values()) + missing), unknown
+
+
 def build_id_of(path):
     text = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
     return text.split("Build ID:")[1].split()[0]

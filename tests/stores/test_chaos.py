@@ -18,6 +18,8 @@ from tap import Failure, check, equal, note, run, test
 
 SECONDS = lab.seconds(240, 1800)
 PHASE, PAUSE, LIFE = 9.0, 1.5, 60.0 if lab.FULL else 40.0
+# Windows of 2 s go together in sixes, but for those that an outage or a kill left, which go at once.
+GATHER = 12
 HOST = "store.sonde.test"
 # An agent's resident memory and descriptors, whatever happens to it.
 RSS_MIB, RSS_GROWTH_MIB, FDS = 160, 24, 80
@@ -59,7 +61,7 @@ class World:
             self.dir, "--otlp", f"https://{HOST}:{self.otlp.port}", "--tls-ca", self.good[0],
             "--pyroscope", f"http://127.0.0.1:{self.pyroscope.port}",
             "--parca", f"http://127.0.0.1:{self.parca.port}", "--send-timeout", "5s",
-            "--send-retry-max", "1s", "--max-size", "40", "--spool-size", "32",
+            "--send-retry-max", "1s", "--send-gather", f"{GATHER}s", "--max-size", "40", "--spool-size", "32",
             prefix=in_namespace, env=env, window="2s", collect="1s", hz=49)
         self.lives += 1
         self.began, self.looked, self.first = time.monotonic(), 0, None
@@ -182,12 +184,12 @@ def misbehave(world):
 
 
 def settle(world):
-    """All is well: what waits is sent."""
+    """All is well: what waits is sent, but for what waits for company."""
     world.live(1)
 
     def sent():
         m = world.agent.metrics()
-        return all(m[f"sonde_sink_waiting_windows[{s}]"] <= 1
+        return all(m[f"sonde_sink_waiting_windows[{s}]"] <= GATHER // 2 + 1
                    for s in ("otlp", "pyroscope", "parca"))
     agentlab.wait_for(sent, 180, "the backlog is sent",
                       lambda: (world.agent.metrics(), world.agent.log))
@@ -204,19 +206,23 @@ def dead_samples(directory, sink):
 def check_sink(world, sink, p, label):
     p.look()
     want = storelab.sampled(world.dir)
-    got = storelab.arrived(p.series(sink), "samples", label)
+    series = [s for s in p.series(sink) if s.kind[0] == "samples"]
     late = storelab.waiting(world.dir)
-    missing, more = storelab.compare(want, got, late)
+    missing, more, unknown = storelab.compare_gathered(want, storelab.ends(world.dir), series,
+                                                       label, late)
+    profiles = {(s.time_ns, s.duration_ns) for s in series}
     dead = dead_samples(world.dir, sink)
     windows = len({key[0] for key in want})
     note(f"{sink}: {windows} windows, {storelab.total(want)} samples; arrived "
-         f"{storelab.total(got)}; twice {more}; missing {missing}, set aside {dead}; "
+         f"{sum(sum(s.rows.values()) for s in series)} in {len(profiles)} stretches of time, "
+         f"{unknown} of them unknown; twice {more}; missing {missing}, set aside {dead}; "
          f"{len(late)} windows wait; {p.requests} requests")
     # An empty request asks a store in doubt whether it is well; Pyroscope's own word for it is this.
     bad = [why for why in p.bad if why != "pyroscope: no profiles received"]
     note(f"{sink}: {len(p.bad) - len(bad)} empty requests")
     equal(bad, [], f"{sink}: what the rules refuse")
     check(missing <= dead, f"{sink}: {missing} samples are missing, {dead} were set aside")
+    check(any(s.duration_ns > 5e9 for s in series), f"{sink}: no windows went together")
     check(dead <= storelab.total(want) * 0.01, f"{sink}: {dead} samples were set aside")
     return more
 
