@@ -78,7 +78,7 @@ static uint64_t samples_of(const struct export_batch *b)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = b->first; i < b->end; i++)
+	for (size_t i = b->first; i < b->end && series_counts_samples(b->p); i++)
 		sum += (uint64_t)b->p->samples[b->series->order[i]].values[0];
 	return sum;
 }
@@ -86,12 +86,14 @@ static uint64_t samples_of(const struct export_batch *b)
 static void set_aside(struct delivery *d)
 {
 	struct sender *s = d->s;
+	bool samples = series_counts_samples(d->batch.p);
+	unsigned long long lost = samples ? samples_of(&d->batch) : d->batch.end - d->batch.first;
 	int err = dead_letter_write(s->x->spool_dir, &d->batch, d->chunk->number, s->type->name,
 				    s->why);
 
 	count(s, err ? &s->totals.dropped_disk : &s->totals.refused, 1);
-	sender_say(s, &s->refusal, NOTICE_WARN, "sink %s: refused: %s; %llu samples %s",
-		   s->type->name, s->why, (unsigned long long)samples_of(&d->batch),
+	sender_say(s, &s->refusal, NOTICE_WARN, "sink %s: refused: %s; %llu %s %s",
+		   s->type->name, s->why, lost, samples ? "samples" : "rows of wall-clock time",
 		   err ? "are lost, as the disk refused, too" : "are set aside in spool/dead");
 }
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "proto/merge.h"
@@ -27,9 +26,7 @@ static nsec_t longest(const struct sender *s)
 
 bool gather_is_light(const struct profile *p, uint64_t bytes)
 {
-	bool samples = p->type_count && strcmp(profile_text(p, p->types[0].type), "samples") == 0;
-
-	return bytes <= (samples ? LIGHT_SAMPLES : LIGHT_ACCOUNTS);
+	return bytes <= (series_counts_samples(p) ? LIGHT_SAMPLES : LIGHT_ACCOUNTS);
 }
 
 nsec_t gather_due(struct sender *s, const struct spool_chunk *first)

@@ -34,6 +34,11 @@ const char *series_label_attribute(enum series_label label)
 	return names[label].attribute;
 }
 
+bool series_counts_samples(const struct profile *p)
+{
+	return p->type_count && strcmp(profile_text(p, p->types[0].type), "samples") == 0;
+}
+
 /* The strings of the keys in this profile; UINT32_MAX for a key that it has not. */
 static void find_keys(const struct profile *p, uint32_t keys[SERIES_LABEL_COUNT])
 {

@@ -8,6 +8,7 @@
 #ifndef AGENT_EXPORT_SERIES_H
 #define AGENT_EXPORT_SERIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,9 @@ struct series_list {
 	size_t sample_count;
 	size_t folded; /* series that lost their identity to the bound */
 };
+
+/* Whether the first value counts samples; else it is time, as in the scheduler's accounts. */
+bool series_counts_samples(const struct profile *p);
 
 /* 0 or -ENOMEM. The profile outlives the list. max_series: at least 1. */
 int series_split(const struct profile *p, size_t max_series, struct series_list *ret_list);

@@ -177,25 +177,28 @@ static void test_gathers(void **state)
 	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
 }
 
-/* Kinds that come in turn go each with their like; a third kind begins anew. */
+/* Kinds that come in turn go each with their like; a third kind begins anew. Time is no samples. */
 static void test_gathers_by_kind(void **state)
 {
 	struct exporter_options o = options_of(out);
+	struct sink_totals totals;
 	struct exporter *x;
 
 	lab_run("mkdir %s", out);
 	x = open_exporter(&o);
 	for (int i = 0; i < 5; i++) {
-		add_kind(x, "cpu", 1000 + 10 * i);
+		add_kind(x, "samples", 1000 + 10 * i);
 		add_kind(x, "wall", 1001 + 10 * i);
 	}
 	add_kind(x, "cycles", 1051);
-	add_kind(x, "cpu", 1061);
+	add_kind(x, "samples", 1061);
 	exporter_close(x, 0);
 	o.gather_ns = 3600 * NSEC_PER_SEC;
 	x = open_exporter(&o);
 	assert_int_equal(exporter_start(x), 0);
 	wait_windows(x, 12);
+	assert_true(exporter_totals(x, 0, &totals));
+	assert_int_equal(totals.samples, 6);
 	exporter_close(x, 60 * NSEC_PER_SEC);
 	assert_int_equal(delivered(), 4);
 	assert_int_equal(lab_count(dir, "spool", ".chunk"), 0);
