@@ -2,8 +2,8 @@
 /*
  * pprof's protobuf form of a profile (field numbers: profile.proto of google/pprof). The writer
  * streams: it builds one message at a time and hands bytes to a sink, so its memory is the order
- * of what it writes (pprof_order.h; 4 bytes a sample, 8 a location and a function). The reader takes any valid pprof file, whoever wrote it, and refuses
- * the rest with a reason.
+ * of what it writes (pprof_order.h; 4 bytes a sample, 8 a location and a function). The reader takes
+ * any valid pprof file, whoever wrote it, and refuses the rest with a reason.
  */
 #ifndef PROTO_PPROF_H
 #define PROTO_PPROF_H

@@ -203,7 +203,8 @@ def stored(directory, kind="cpu"):
     return sorted((Stored(p, pprofread.load(p)) for p in paths), key=lambda s: s.start)
 
 
-def read_chunk(path):
+def chunk_profile(path):
+    """What a chunk of a journal or a spool holds, of any kind."""
     with open(path, "rb") as f:
         data = f.read()
     if len(data) < CHUNK_HEAD.size:
@@ -213,7 +214,11 @@ def read_chunk(path):
     whole = data[:12] + b"\0\0\0\0" + data[16:]
     if (magic, version, length) != (CHUNK_MAGIC, 1, len(payload)) or zlib.crc32(whole) != crc:
         raise pprofread.Bad("chunk is damaged")
-    return Stored(path, pprofread.Profile(payload))
+    return pprofread.Profile(payload)
+
+
+def read_chunk(path):
+    return Stored(path, chunk_profile(path))
 
 
 def chunks(directory):

@@ -28,7 +28,8 @@ source=$(go mod download -json "github.com/parca-dev/parca@v$version" | sed -n '
 [ "$source" ] || { echo "the module cannot be had" >&2; exit 1; }
 # Its own list of checksums: one module that it needs is in no public list any more.
 cat "$source/go.sum" >>go.sum
-go build -o "$program.new" github.com/parca-dev/parca/cmd/parca >&2
+# Since Go 1.23 the linker refuses names of the runtime that one of its modules takes.
+go build -ldflags=-checklinkname=0 -o "$program.new" github.com/parca-dev/parca/cmd/parca >&2
 mv "$program.new" "$program"
 rm -rf "$build/parca"
 echo "$program"

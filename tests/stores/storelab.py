@@ -50,7 +50,7 @@ def arrived(series, kind, program):
 
 def waiting(directory):
     """Starts in ns of the windows that are still in the spool: late, but not lost."""
-    return {agentlab.read_chunk(path).profile.time_ns
+    return {agentlab.chunk_profile(path).time_ns
             for path in glob.glob(f"{directory}/spool/*.chunk")}
 
 
@@ -71,10 +71,10 @@ def compare(want, got, without=()):
     return missing, more
 
 
-def ends(directory):
-    """When the windows of samples in the store ended, by their starts, in ns."""
+def ends(directory, kind="cpu"):
+    """When the windows of a kind in the store ended, by their starts, in ns."""
     found = {}
-    for path in glob.glob(f"{directory}/profiles/*/*-cpu.pb.gz"):
+    for path in glob.glob(f"{directory}/profiles/*/*-{kind}.pb.gz"):
         p = pprofread.load(path)
         found[p.time_ns] = p.time_ns + p.duration_ns
     return found
