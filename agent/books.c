@@ -76,6 +76,8 @@ int books_add(struct profile *p, const struct agent_totals *t)
 		{ "unknown_cgroups", t->resolve.unknown_cgroups },
 		{ "lost_no_memory", t->resolve.no_memory },
 		{ "bad_records", t->collect.bad_records },
+		{ "perf_map_bad_lines", t->resolve.perf_map_bad_lines },
+		{ "jitdump_bad_records", t->resolve.jitdump_bad_records },
 		{ "drain_errors", t->collect.drain_errors },
 		{ "failed_cpus", t->collect.failed_cpus },
 	};

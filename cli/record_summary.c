@@ -65,6 +65,8 @@ static void show_names(const struct agent_totals *t)
 	for (int i = 0; i < SYM_REASON_COUNT; i++)
 		line(i == SYM_OK ? "named" : "no name", t->resolve.frames[i], all,
 		     i == SYM_OK ? "" : sym_reason_text(i));
+	line("perf map lines", t->resolve.perf_map_bad_lines, 0, "made no sense: left out");
+	line("jitdump records", t->resolve.jitdump_bad_records, 0, "made no sense: left out");
 }
 
 void record_summary(const struct agent_totals *totals, struct agent *agent, const char *output,

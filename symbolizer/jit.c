@@ -20,6 +20,7 @@ struct sym_jit {
 	uid_t uid;
 	uint32_t version;
 	uint32_t search_pause, until_search;
+	struct sym_jit_bad bad_taken;
 	bool was_moving;
 	bool no_demangle;
 };
@@ -97,6 +98,16 @@ size_t sym_jit_bytes(const struct sym_jit *jit)
 {
 	return sizeof(*jit) + (jit->dump ? jitdump_bytes(jit->dump) : 0) +
 	       (jit->map ? sym_perfmap_bytes(jit->map) : 0);
+}
+
+struct sym_jit_bad sym_jit_take_bad(struct sym_jit *jit)
+{
+	const struct sym_jit_bad before = jit->bad_taken;
+
+	jit->bad_taken.map_lines = jit->map ? sym_perfmap_bad_lines(jit->map) : 0;
+	jit->bad_taken.dump_records = jit->dump ? jitdump_bad_records(jit->dump) : 0;
+	return (struct sym_jit_bad){ jit->bad_taken.map_lines - before.map_lines,
+				     jit->bad_taken.dump_records - before.dump_records };
 }
 
 enum sym_reason sym_jit_find(struct sym_jit *jit, uint64_t addr, struct sym_hit *ret_hit)

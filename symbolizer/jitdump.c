@@ -280,7 +280,7 @@ static int read_file(struct jitdump *dump, int fd, const struct jit_file_state *
 {
 	struct reading r = { .dump = dump, .from_ns = from_ns, .changed_ns = clock_monotonic() };
 	struct jitdump_window w;
-	uint64_t began;
+	uint64_t began, bad_before = dump->bad_records;
 	int err = jitdump_window_init(&w, fd, NULL, (uint64_t)state->size);
 
 	if (!err && (dump->off == 0 || dump->in_doubt || !jit_same_file(&dump->state, state) ||
@@ -298,8 +298,10 @@ static int read_file(struct jitdump *dump, int fd, const struct jit_file_state *
 	if (!err)
 		err = jit_guard_take(fd, dump->off, &dump->guard);
 	jitdump_window_fini(&w);
-	if (err)
+	if (err) {
+		dump->bad_records = bad_before; /* all is read again */
 		return err;
+	}
 	dump->in_doubt = false;
 	dump->state = *state;
 	return dump->off != began;

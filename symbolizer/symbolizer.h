@@ -193,6 +193,15 @@ void sym_jit_refresh(struct sym_jit *jit, int proc_fd, uint64_t from_ns);
 uint32_t sym_jit_version(const struct sym_jit *jit);
 size_t sym_jit_bytes(const struct sym_jit *jit);
 
+/* What made no sense in the files, and was left out. */
+struct sym_jit_bad {
+	uint64_t map_lines;    /* of perf maps */
+	uint64_t dump_records; /* of jitdumps; reading ends at one whose size is wrong */
+};
+
+/* Of what was read since the last call. */
+struct sym_jit_bad sym_jit_take_bad(struct sym_jit *jit);
+
 /*
  * The code at `addr` when samples since from_ns (that of the last refresh) were taken: by the
  * jitdump, else by the perf map. If it may have been other code in part of that time, the

@@ -380,6 +380,8 @@ void resolver_totals(const struct resolver *r, struct resolver_totals *ret_total
 	ret_totals->files = r->files.opened;
 	ret_totals->files_failed = r->files.failed;
 	ret_totals->files_put_off = r->files.put_off;
+	ret_totals->perf_map_bad_lines = r->tasks.jit_bad.map_lines;
+	ret_totals->jitdump_bad_records = r->tasks.jit_bad.dump_records;
 	ret_totals->file_bytes = file_table_bytes(&r->files);
 	ret_totals->stacks_known = r->user_stacks.map.count + r->kernel_stacks.map.count;
 	ret_totals->facts_known = r->tasks.processes.map.count + r->tasks.threads.map.count +

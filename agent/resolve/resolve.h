@@ -54,6 +54,7 @@ struct resolver_totals {
 	uint64_t carried_in, carried_out; /* samples that waited for files when a profile was closed */
 	uint64_t stacks, file_bytes;  /* stack records received; bytes of symbol tables held */
 	uint64_t processes;           /* process records received */
+	uint64_t perf_map_bad_lines, jitdump_bad_records; /* made no sense: left out */
 
 	/* Gauges: how full the tables are that both sides keep. */
 	uint64_t stacks_known, facts_known, files_known;

@@ -300,9 +300,12 @@ struct sym_jit *process_jit(const struct known_process *process)
 void task_tables_take_jit(struct task_tables *t, const struct read_result *result, uint32_t now)
 {
 	struct known_process *process = known_get(&t->processes, result->id, now);
+	struct sym_jit_bad bad = sym_jit_take_bad(result->jit);
 	const uint64_t *current;
 
 	t->jits_away--;
+	t->jit_bad.map_lines += bad.map_lines;
+	t->jit_bad.dump_records += bad.dump_records;
 	/* The record may have gone, and come again, while it was read. */
 	if (!process || !process->jit_is_away || process->jit != result->jit) {
 		sym_jit_free(result->jit);

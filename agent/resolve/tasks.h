@@ -46,6 +46,7 @@ struct task_tables {
 	size_t jit_bytes; /* of all processes */
 	struct reader *reader;
 	size_t jits_away;
+	struct sym_jit_bad jit_bad; /* of all files that the reader has looked at */
 };
 
 /* The reader outlives the tables' last use. */

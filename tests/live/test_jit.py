@@ -7,10 +7,13 @@ while they are sampled give no wrong name.
 """
 
 import os
+import re
 import shutil
+import struct
 import subprocess
 import tempfile
 
+import agentlab
 import lab
 from containers import Container, in_namespaces
 from tap import check, equal, note, run, skip, test
@@ -18,6 +21,7 @@ from tap import check, equal, note, run, skip, test
 scratch = lab.Scratch()
 HZ = 997
 TURN_MS = 2500
+MOVE_BYTES = 64  # of a jitdump's record of a move
 NODE_SCRIPT = (
     "function burn_in_js(n) { let x = 1; for (let i = 0; i < n; i++) x = (x * 31 + i) % 1000003;"
     " return x; }"
@@ -203,6 +207,36 @@ def hostile_maps():
         check(r.count(r.profile.samples) > 50, "too few samples")
         check(not any("\x1b" in str(f.function) for s in r.profile.samples for f in s.frames),
               "control bytes in a name")
+        if "printf" in prepare:
+            equal(r.fact("perf_map_bad_lines"), 1, "bad lines in the comments")
+            check(re.search(r"perf map lines +1 .*left out", r.stderr), f"summary: {r.stderr}")
+
+
+def append_no_record(path):
+    """Behind all that the workload writes: its last record is a move."""
+    def is_written():
+        with open(path, "rb") as f:
+            return struct.unpack("<II", f.read()[-MOVE_BYTES:][:8]) == (1, MOVE_BYTES)
+    agentlab.wait_for(is_written, 60, "the move")
+    with open(path, "ab") as f:
+        f.write(bytes(MOVE_BYTES))
+
+
+@test("what is bad in a jitdump and in a perf map is counted, by the recording and by the agent")
+def bad_parts():
+    with tempfile.TemporaryDirectory() as where, agentlab.Agent(scratch.path("agent")) as agent, \
+            lab.Workload(lab.wl("jitdump"), "-d", where) as dump, \
+            in_namespaces("printf 'no line\\nneither\\n' > /tmp/perf-1.map && exec ./jit -n") as jit:
+        append_no_record(f"{where}/jit-{dump.pid}.dump")
+        r = record("bad", f"{dump.pid},{jit.pid}", short=1)
+        agent.wait_ready()
+        agent.wait_metric("sonde_jitdump_bad_records_total", 1)
+        got = agent.wait_metric("sonde_perf_map_bad_lines_total", 2)
+        jit.stop(jit.pid)
+    equal((r.fact("jitdump_bad_records"), r.fact("perf_map_bad_lines")), (1, 2), "in the comments")
+    check(re.search(r"jitdump records +1 .*left out", r.stderr), f"summary: {r.stderr}")
+    equal((got["sonde_jitdump_bad_records_total"], got["sonde_perf_map_bad_lines_total"]), (1, 2),
+          "in /metrics")
 
 
 if __name__ == "__main__":

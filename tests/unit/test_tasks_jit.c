@@ -77,6 +77,25 @@ static void test_leader_has_exited(void **state)
 	check_name(jit(ID, 1), "by_thread");
 }
 
+/* Counted once, however often the file is looked at, and whatever becomes of its process. */
+static void test_bad_lines(void **state)
+{
+	put_process(ID, "jit", 1);
+	write_stat(TGID, TICKS);
+	write_map(TGID, "1000 20 first\nno line\nneither\n");
+	check_name(jit(ID, 1), "first");
+	assert_int_equal(tables.jit_bad.map_lines, 2);
+	check_name(jit(ID, 2), "first");
+	assert_int_equal(tables.jit_bad.map_lines, 2);
+	write_map(TGID, "1000 20 first\nno line\nneither\n1000 20 second\nnor this\n");
+	look(ID, 3);
+	put_process(ID_AFTER_EXEC, "after", 3);
+	settle(3);
+	assert_null(process_jit(process(ID, 3)));
+	assert_int_equal(tables.jit_bad.map_lines, 3);
+	assert_int_equal(tables.jit_bad.dump_records, 0);
+}
+
 /* The map of a process that has gone stays, that of its successor is not taken. */
 static void test_pid_used_again(void **state)
 {
@@ -219,6 +238,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_forgotten_while_it_is_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exec_while_it_is_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_perf_map, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_leader_has_exited, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid_used_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid_used_again_before_the_first_look, setup,
