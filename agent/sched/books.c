@@ -63,18 +63,18 @@ void sched_books_free(struct sched_books *b)
 /* A row that several processes share once there are too many. */
 static struct sched_row *shared_row(struct sched_books *b, const struct sonde_sched_thread *t)
 {
-	struct sched_row_key key = { .cgroup = t->cgroup };
+	struct sched_row_key key = { .cgroup = t->cgroup, .shared = SCHED_SHARED_NAME };
 	struct sched_row *row = NULL;
 	int err;
 
-	key.name_hash = (uint32_t)hash_bytes(t->comm, sizeof(t->comm)) | 1;
+	memcpy(key.name, t->comm, strnlen(t->comm, sizeof(t->comm)));
 	err = b->rows.count < b->options.max_rows + MAX_SHARED_ROWS ? map_add(&b->rows, &key, &row)
 								    : -ENOSPC;
 	if (err < 0) {
 		row = map_find(&b->rows, &key);
 		if (row)
 			return row;
-		key = (struct sched_row_key){ .name_hash = 1 };
+		key = (struct sched_row_key){ .shared = SCHED_SHARED_REST };
 		err = map_add(&b->rows, &key, &row);
 		if (err == 1)
 			strcpy(row->comm, "[other]");

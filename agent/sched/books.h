@@ -17,7 +17,13 @@
 #include "agent/collect/events.h"
 #include "agent/sched/sums.h"
 
-/* Zeroed padding: compared byte by byte. */
+/* What the processes of a row have in common, if they are several. */
+enum sched_shared {
+	SCHED_SHARED_NAME = 1, /* name and cgroup */
+	SCHED_SHARED_REST,     /* that there was no room for them */
+};
+
+/* Without padding: compared byte by byte. */
 struct sched_row_key {
 	uint64_t process_start_ns; /* CLOCK_BOOTTIME; 0: a row of several processes */
 	uint64_t thread_start_ns;  /* 0: a row of a whole process */
@@ -25,8 +31,11 @@ struct sched_row_key {
 	uint32_t tgid;
 	uint32_t tid;
 	uint32_t exec_id;
-	uint32_t name_hash; /* of a row of several processes */
+	uint32_t shared; /* 0: of one process; else enum sched_shared */
+	char name[SONDE_COMM_LEN]; /* of a row of several processes */
 };
+
+_Static_assert(sizeof(struct sched_row_key) == 56, "padding");
 
 struct sched_row {
 	char comm[SONDE_COMM_LEN]; /* of the process, or of the thread; any bytes, NUL-ended */

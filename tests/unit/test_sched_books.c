@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "agent/sched/books.h"
+#include "base/map.h"
 #include "sched_lab.h"
 
 static int64_t sum(const struct sched_totals *t)
@@ -191,6 +193,64 @@ static void too_many_rows_share_one_for_each_name(void **state)
 	sched_books_free(b);
 }
 
+enum { NAMES = 200000 };
+
+static void name_of(uint64_t number, char *ret_name)
+{
+	memset(ret_name, 0, SONDE_COMM_LEN);
+	snprintf(ret_name, SONDE_COMM_LEN, "name %u", (unsigned int)number);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Two names whose hashes are alike in the lower half. */
+static void find_twins(char *ret_a, char *ret_b)
+{
+	uint64_t *hashes = calloc(NAMES, sizeof(*hashes)); /* the half, then the name's number */
+	size_t i;
+
+	assert_non_null(hashes);
+	for (i = 0; i < NAMES; i++) {
+		name_of(i, ret_a);
+		hashes[i] = (hash_bytes(ret_a, SONDE_COMM_LEN) | 1) << 32 | i;
+	}
+	qsort(hashes, NAMES, sizeof(*hashes), by_hash);
+	for (i = 1; i < NAMES && hashes[i] >> 32 != hashes[i - 1] >> 32;)
+		i++;
+	assert_true(i < NAMES);
+	name_of((uint32_t)hashes[i - 1], ret_a);
+	name_of((uint32_t)hashes[i], ret_b);
+	free(hashes);
+}
+
+/* Rows that processes share are told apart by the name itself. */
+static void names_of_one_hash_are_two_rows(void **state)
+{
+	struct sched_books *b = lab_books(false, 0);
+	struct sonde_sched_thread one = lab_thread(10, 10, 0), other = lab_thread(20, 20, 0);
+	const struct sched_row_key *key;
+	const struct sched_row *row;
+	size_t cursor = 0, rows = 0;
+
+	find_twins(one.comm, other.comm);
+	lab_snapshot(b, 0);
+	sched_books_clear(b);
+	sched_books_thread(b, &one, 10 * MS, 0);
+	sched_books_thread(b, &other, 10 * MS, 0);
+	while (sched_books_next(b, &cursor, &key, &row)) {
+		assert_string_equal(row->comm, key->name);
+		assert_int_equal(row->totals.threads, 1);
+		rows++;
+	}
+	assert_int_equal(rows, 2);
+	sched_books_free(b);
+}
+
 /* Its end was refused by the ring: nothing of it stays. */
 static void vanished_threads_are_forgotten(void **state)
 {
@@ -242,6 +302,7 @@ int main(void)
 		cmocka_unit_test(counts_of_32_bits_may_wrap),
 		cmocka_unit_test(steal_is_apart),
 		cmocka_unit_test(too_many_rows_share_one_for_each_name),
+		cmocka_unit_test(names_of_one_hash_are_two_rows),
 		cmocka_unit_test(vanished_threads_are_forgotten),
 		cmocka_unit_test(torn_records_are_seen),
 		cmocka_unit_test(longest_delay_is_of_the_interval),
