@@ -58,7 +58,10 @@ struct sched_table {
 /* Whether the view's words are known: 0, or -EINVAL and a line in `reason`. */
 int sched_view_check(const struct sched_view *view, char *reason, size_t size);
 
-/* Rows of a profile by the view, sorted. -EINVAL: it is no profile of the scheduler accounting. */
+/*
+ * Rows of a profile by the view, sorted. -EINVAL: it is no profile of the scheduler accounting;
+ * -EOVERFLOW: its numbers are so large that they cannot be added up.
+ */
 int sched_table_make(const struct profile *p, const struct sched_view *view,
 		     struct sched_table *ret_table);
 void sched_table_fini(struct sched_table *table);

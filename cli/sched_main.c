@@ -96,6 +96,9 @@ static int report(const struct sched_options *options)
 		err = sched_table_make(p, &options->view, &table);
 		if (err == -EINVAL)
 			buf_put_str(&text, "is no profile of sonde sched record");
+		else if (err == -EOVERFLOW)
+			buf_put_str(&text, "its numbers are too large to be added up: damaged, or "
+					   "not written by sonde");
 	}
 	if (!err) {
 		(options->view.csv ? sched_table_csv : sched_table_print)(&table, &options->view,

@@ -113,10 +113,10 @@ static int64_t migrations(const struct sched_group *g)
 	return (int64_t)g->totals.migrations;
 }
 
-/* Smaller is better here: negative. */
+/* The smallest first. `~` and not `-`: a foreign profile may have any number. */
 static int64_t pid_order(const struct sched_group *g)
 {
-	return -(g->key.tid ? g->key.tid : g->key.pid);
+	return ~(g->key.tid ? g->key.tid : g->key.pid);
 }
 
 static const struct {

@@ -218,6 +218,23 @@ static bool is_sched_profile(const struct profile *p)
 	return true;
 }
 
+/* All sums of the rows are sums of some of these numbers: none of them can overflow. */
+static bool sums_fit(const struct profile *p)
+{
+	int64_t sums[SCHED_VALUE_COUNT] = { 0 };
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		for (int v = 0; v < SCHED_VALUE_COUNT; v++) {
+			int64_t value = p->samples[i].values[v];
+
+			if (value == INT64_MIN ||
+			    __builtin_add_overflow(sums[v], value < 0 ? -value : value, &sums[v]))
+				return false;
+		}
+	}
+	return true;
+}
+
 static int take_groups(struct reader *r)
 {
 	struct sched_table *table = r->table;
@@ -241,6 +258,8 @@ int sched_table_make(const struct profile *p, const struct sched_view *view,
 			    .table = &table };
 	int err = is_sched_profile(p) && r.grouping ? 0 : -EINVAL;
 
+	if (!err && !sums_fit(p))
+		err = -EOVERFLOW;
 	map_init(&r.groups, sizeof(struct sched_group_key), sizeof(struct sched_group), MAX_GROUPS);
 	for (size_t i = 0; !err && i < p->sample_count; i++)
 		err = read_sample(&r, &p->samples[i]);

@@ -173,6 +173,62 @@ static void other_profiles_are_refused(void **state)
 	profile_free(p);
 }
 
+/* A file that somebody made: as large as a number can be, in whichever value, and negative. */
+static void sums_that_do_not_fit_are_refused(void **state)
+{
+	static const int64_t extremes[] = { INT64_MAX, INT64_MIN, -INT64_MAX };
+
+	for (int v = 0; v < SCHED_VALUE_COUNT; v++) {
+		for (size_t i = 0; i < sizeof(extremes) / sizeof(extremes[0]); i++) {
+			struct profile *p = example(true);
+			struct sched_table table;
+
+			p->samples[0].values[v] = extremes[i];
+			p->samples[1].values[v] = 1;
+			assert_int_equal(sched_table_make(p, &by_process, &table), -EOVERFLOW);
+			profile_free(p);
+		}
+	}
+}
+
+/* Numbers that are labels: pids, buckets. */
+static void make_large(const struct profile_sample *s)
+{
+	struct profile_label *labels = (struct profile_label *)(uintptr_t)s->labels;
+
+	for (uint32_t i = 0; i < s->label_count; i++) {
+		if (!labels[i].str)
+			labels[i].num = INT64_MIN;
+	}
+}
+
+/* The largest that fit are shown without harm; so are pids that no kernel has. */
+static void large_numbers_are_shown(void **state)
+{
+	static const int64_t large[] = { INT64_MAX, -INT64_MAX };
+	struct sched_view view = { .by = "thread", .sort = "pid", .kernel = true };
+
+	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
+		struct profile *p = example(true);
+		struct sched_table table;
+		struct buf text;
+
+		for (size_t s = 0; s < p->sample_count; s++) {
+			for (int v = 0; v < SCHED_VALUE_COUNT; v++)
+				p->samples[s].values[v] = s ? 0 : large[i];
+			make_large(&p->samples[s]);
+		}
+		buf_init(&text, MAX_BYTES);
+		assert_int_equal(sched_table_make(p, &view, &table), 0);
+		sched_table_print(&table, &view, &text);
+		sched_table_csv(&table, &view, &text);
+		assert_int_equal(buf_error(&text), 0);
+		buf_fini(&text);
+		sched_table_fini(&table);
+		profile_free(p);
+	}
+}
+
 static void quantiles_lie_in_their_bucket(void **state)
 {
 	uint64_t buckets[SONDE_SCHED_BUCKETS] = { 0 };
@@ -248,6 +304,8 @@ int main(void)
 		cmocka_unit_test(filters_choose_rows),
 		cmocka_unit_test(unknown_words_are_refused),
 		cmocka_unit_test(other_profiles_are_refused),
+		cmocka_unit_test(sums_that_do_not_fit_are_refused),
+		cmocka_unit_test(large_numbers_are_shown),
 		cmocka_unit_test(quantiles_lie_in_their_bucket),
 		cmocka_unit_test(negative_differences_are_settled),
 		cmocka_unit_test(tables_are_written),
