@@ -20,6 +20,13 @@ void buf_fini(struct buf *b)
 	*b = (struct buf){ .max = b->max };
 }
 
+void buf_fini_secret(struct buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->cap + 1);
+	buf_fini(b);
+}
+
 void buf_reset(struct buf *b)
 {
 	b->len = 0;

@@ -25,6 +25,9 @@ struct buf {
 void buf_init(struct buf *b, size_t max);
 void buf_fini(struct buf *b);
 
+/* The same of secrets: the memory is overwritten. Reserve all room first: growing may leave a copy. */
+void buf_fini_secret(struct buf *b);
+
 /* Forgets the content and the error, keeps the memory. */
 void buf_reset(struct buf *b);
 

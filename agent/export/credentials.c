@@ -68,6 +68,7 @@ static int read_file(struct reader *r, const char *path, struct buf *text)
 	int err;
 
 	buf_init(text, FILE_BYTES);
+	buf_reserve(text, FILE_BYTES); /* it never moves */
 	err = file_read_path(path, text);
 	if (err)
 		return fail(r, path, strerror(-err), err);
@@ -94,9 +95,7 @@ static int add_secret(struct reader *r, const char *path, const char *scheme, bo
 			buf_put(&r->lines, text.data, text.len);
 		err = end_line(r, path);
 	}
-	if (text.data)
-		explicit_bzero(text.data, text.len);
-	buf_fini(&text);
+	buf_fini_secret(&text);
 	return err;
 }
 
@@ -131,7 +130,7 @@ static int add_headers(struct reader *r, const char *path)
 		err = add_header(r, path, line, len);
 		at += len + 1;
 	}
-	buf_fini(&text);
+	buf_fini_secret(&text);
 	return err;
 }
 
@@ -171,6 +170,7 @@ int credentials_read(const struct credentials *c, char ***ret_lines, char *why, 
 	int err;
 
 	buf_init(&r.lines, ALL_BYTES);
+	buf_reserve(&r.lines, ALL_BYTES); /* it never moves */
 	err = add_secret(&r, c->bearer_file, "Bearer", false);
 	if (!err)
 		err = add_secret(&r, c->basic_file, "Basic", true);
@@ -180,6 +180,13 @@ int credentials_read(const struct credentials *c, char ***ret_lines, char *why, 
 		err = add_tenant(&r, c->tenant);
 	if (!err)
 		err = hand_out(&r, ret_lines);
-	buf_fini(&r.lines);
+	buf_fini_secret(&r.lines);
 	return err;
+}
+
+void credentials_free(char **lines)
+{
+	for (char **line = lines; line && *line; line++)
+		explicit_bzero(*line, strlen(*line));
+	free(lines);
 }

@@ -16,9 +16,12 @@ struct credentials {
 };
 
 /*
- * The lines as a NULL-ended array that one free() releases. On failure -errno, and one line in
+ * The lines as a NULL-ended array for credentials_free. On failure -errno, and one line in
  * `why` that names the file; never a part of its content.
  */
 int credentials_read(const struct credentials *c, char ***ret_lines, char *why, size_t why_size);
+
+/* Frees the lines, and leaves nothing of them in memory. */
+void credentials_free(char **lines);
 
 #endif

@@ -129,7 +129,7 @@ static enum verdict post(struct sender *s, const struct buf *body, bool packed, 
 	*ret_status = r.status;
 	*ret_wait = (nsec_t)r.retry_after_s * NSEC_PER_SEC;
 	http_response_fini(&r);
-	free(secrets);
+	credentials_free(secrets);
 	return verdict;
 }
 

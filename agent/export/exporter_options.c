@@ -220,7 +220,7 @@ static int check_credentials(const char *sink, const struct credentials *c, char
 		snprintf(reason, size, "%s: %s", sink, why);
 		return -EINVAL;
 	}
-	free(lines);
+	credentials_free(lines);
 	return 0;
 }
 

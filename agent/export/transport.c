@@ -158,6 +158,14 @@ static int add_lines(struct curl_slist **list, const char *const *lines)
 	return 0;
 }
 
+/* Some of them are secrets. libcurl's own copy, in its buffer of the request, is out of reach. */
+static void free_lines(struct curl_slist *list)
+{
+	for (struct curl_slist *line = list; line; line = line->next)
+		explicit_bzero(line->data, strlen(line->data));
+	curl_slist_free_all(list);
+}
+
 static void read_answer(struct http_client *c, struct http_response *r)
 {
 	const char *type = NULL;
@@ -218,7 +226,7 @@ void http_client_post(struct http_client *c, const struct http_request *request,
 	curl_easy_setopt(c->curl, CURLOPT_HEADERDATA, r);
 	perform(c, r);
 out:
-	curl_slist_free_all(lines);
+	free_lines(lines);
 }
 
 void http_response_fini(struct http_response *r)

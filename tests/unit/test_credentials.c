@@ -16,6 +16,22 @@
 
 static char dir[64], path[128];
 
+/* In place of libc's: what was in the memory that is overwritten. */
+static const char *secret;
+static size_t wiped;
+
+void explicit_bzero(void *memory, size_t len)
+{
+	volatile char *p = memory;
+	const void *there = memory;
+
+	__asm__("" : "+r"(there)); /* the compiler takes it for memory that is never read */
+	if (secret && memmem(there, len, secret, strlen(secret)))
+		wiped++;
+	while (len--)
+		*p++ = 0;
+}
+
 static int make_dir(void **state)
 {
 	lab_make_dir(dir);
@@ -53,7 +69,7 @@ static void expect(struct credentials c, const char *text, size_t len, const cha
 		assert_string_equal(lines[1], second);
 	else if (first)
 		assert_null(lines[1]);
-	free(lines);
+	credentials_free(lines);
 }
 
 static void refuse(struct credentials c, const char *text, size_t len, const char *says)
@@ -105,11 +121,44 @@ static void test_refused(void **state)
 	refuse((struct credentials){ .tenant = "a\r\nb" }, "", 0, "tenant");
 }
 
+static size_t copies_wiped(struct credentials c, const char *text, const char *of)
+{
+	char **lines, why[256];
+	int err;
+
+	put(text, strlen(text));
+	secret = of;
+	wiped = 0;
+	err = credentials_read(&c, &lines, why, sizeof(why));
+	if (!err)
+		credentials_free(lines);
+	secret = NULL;
+	return wiped;
+}
+
+/* What was read, the lines as they were put together, the lines that were handed out. */
+static void test_no_copy_stays(void **state)
+{
+	struct credentials bearer = { .bearer_file = path }, basic = { .basic_file = path };
+	struct credentials more = { .headers_file = path };
+
+	assert_int_equal(copies_wiped(bearer, "secret\n", "secret"), 3);
+	assert_int_equal(copies_wiped(more, "X: secret\n", "secret"), 3);
+	assert_int_equal(copies_wiped(basic, "Aladdin:open sesame", "Aladdin:open sesame"), 1);
+	assert_int_equal(copies_wiped(basic, "Aladdin:open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ"),
+			 2);
+	/* Refused: also what had been put together before the line that is wrong. */
+	assert_int_equal(copies_wiped(bearer, "secret\nX: y", "secret"), 1);
+	assert_int_equal(copies_wiped(more, "X: secret\nY", "X: secret"), 2);
+	credentials_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_refused, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_no_copy_stays, make_dir, remove_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
