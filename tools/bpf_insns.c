@@ -30,11 +30,6 @@ struct result {
 
 static const __u32 modes[] = { SONDE_TARGET_ALL, SONDE_TARGET_PROCESSES, SONDE_TARGET_CGROUP };
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	return 0;
-}
-
 /* The object's `settings` variable before loading, or NULL. */
 static struct sonde_settings *find_settings(struct bpf_object *obj)
 {
@@ -166,7 +161,7 @@ int main(int argc, char **argv)
 	}
 	if (geteuid() != 0)
 		return check;
-	libbpf_set_print(quiet);
+	libbpf_set_print(NULL);
 	n = name_programs(argv[argc - 1], results);
 	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++) {
 		/* One program that is refused must not hide the numbers of the others. */

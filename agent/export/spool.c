@@ -77,7 +77,7 @@ int spool_open(const char *dir, uint64_t max_bytes, struct spool **ret_spool)
 		err = -ENOMEM;
 		goto out;
 	}
-	err = durable_mkdir(s->dir);
+	err = journal_folder_make(s->dir);
 	if (!err)
 		err = scan(s);
 	if (s->next_number == 0)
@@ -118,24 +118,6 @@ static void drop_over_cap(struct spool *s)
 	}
 }
 
-static int write_chunk(struct spool *s, const struct journal_file *file, const struct buf *bytes)
-{
-	char name[JOURNAL_NAME_MAX];
-	int err;
-
-	journal_name(file, JOURNAL_CHUNK, name);
-	err = durable_write(s->dir, name, bytes->data, bytes->len);
-	if (err == -ENOENT) {
-		/* The directory was taken away under us. */
-		err = durable_mkdir(s->dir);
-		if (!err)
-			err = durable_write(s->dir, name, bytes->data, bytes->len);
-	}
-	if (err)
-		journal_file_delete(s->dir, file, JOURNAL_CHUNK);
-	return err;
-}
-
 static bool is_known(const struct spool *s, const struct profile *p)
 {
 	bool known = false;
@@ -161,7 +143,7 @@ int spool_add(struct spool *s, const struct profile *p)
 	if (err == -ENOSPC)
 		err = -EFBIG; /* our own bound, not the disk's */
 	if (!err)
-		err = write_chunk(s, &file, &bytes);
+		err = journal_file_write(s->dir, &file, &bytes);
 	file.bytes = bytes.len;
 	buf_fini(&bytes);
 	if (!err)

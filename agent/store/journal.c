@@ -27,15 +27,6 @@ enum {
 
 static const uint64_t MAX_BYTES = 256 << 20; /* of all chunks */
 
-static int make_directories(const struct journal *j)
-{
-	int err = durable_mkdir(j->base);
-
-	if (!err)
-		err = durable_mkdir(j->dir);
-	return err ? err : durable_sync_dir(j->base);
-}
-
 /* ---- what is in the directory ---- */
 
 static void forget(struct journal *j, size_t i)
@@ -162,12 +153,11 @@ int journal_open(const char *dir, struct journal **ret_journal)
 
 	if (!j)
 		return -ENOMEM;
-	j->base = strdup(dir);
-	if (!j->base || asprintf(&j->dir, "%s/journal", dir) < 0) {
+	if (asprintf(&j->dir, "%s/journal", dir) < 0) {
 		j->dir = NULL;
 		goto out;
 	}
-	err = make_directories(j);
+	err = journal_folder_make(j->dir);
 	if (!err)
 		err = scan(j);
 out:
@@ -184,31 +174,11 @@ void journal_close(struct journal *j)
 		return;
 	journal_files_fini(&j->chunks);
 	journal_files_fini(&j->bad);
-	free(j->base);
 	free(j->dir);
 	free(j);
 }
 
 /* ---- writing ---- */
-
-static int write_chunk(struct journal *j, const struct journal_file *file, const struct buf *bytes)
-{
-	char name[JOURNAL_NAME_MAX];
-	int err;
-
-	journal_name(file, JOURNAL_CHUNK, name);
-	err = durable_write(j->dir, name, bytes->data, bytes->len);
-	if (err == -ENOENT) {
-		/* The directory was taken away under us; its place may be there again. */
-		err = make_directories(j);
-		if (!err)
-			err = durable_write(j->dir, name, bytes->data, bytes->len);
-	}
-	/* The caller keeps what failed, so it must not come back at the next open. */
-	if (err)
-		journal_file_delete(j->dir, file, JOURNAL_CHUNK);
-	return err;
-}
 
 static size_t oldest_chunk(const struct journal *j)
 {
@@ -246,7 +216,7 @@ static int append(struct journal *j, uint64_t window, const struct profile *p)
 	if (err == -ENOSPC)
 		err = -EFBIG; /* our own bound, not the disk's */
 	if (!err)
-		err = write_chunk(j, &file, &bytes);
+		err = journal_file_write(j->dir, &file, &bytes);
 	file.bytes = bytes.len;
 	buf_fini(&bytes);
 	if (!err)

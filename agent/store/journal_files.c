@@ -144,6 +144,43 @@ static int path_of(const char *dir, const struct journal_file *file, enum journa
 	return len < 0 || len >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
+static int make_both(const char *base, const char *dir)
+{
+	int err = durable_mkdir(base);
+
+	if (!err)
+		err = durable_mkdir(dir);
+	return err ? err : durable_sync_dir(base);
+}
+
+int journal_folder_make(const char *dir)
+{
+	size_t len = strrchr(dir, '/') - dir;
+	char *base = strndup(dir, len ? len : 1);
+	int err = base ? make_both(base, dir) : -ENOMEM;
+
+	free(base);
+	return err;
+}
+
+int journal_file_write(const char *dir, const struct journal_file *file, const struct buf *bytes)
+{
+	char name[JOURNAL_NAME_MAX];
+	int err;
+
+	journal_name(file, JOURNAL_CHUNK, name);
+	err = durable_write(dir, name, bytes->data, bytes->len);
+	if (err == -ENOENT) {
+		/* The directory was taken away under us; its place may be there again. */
+		err = journal_folder_make(dir);
+		if (!err)
+			err = durable_write(dir, name, bytes->data, bytes->len);
+	}
+	if (err)
+		journal_file_delete(dir, file, JOURNAL_CHUNK);
+	return err;
+}
+
 int journal_file_delete(const char *dir, const struct journal_file *file, enum journal_kind kind)
 {
 	char path[PATH_MAX];

@@ -43,6 +43,15 @@ void journal_files_fini(struct journal_files *list);
 /* Fills lists[kind] from the directory and deletes what a write left over. 0 or -errno. */
 int journal_files_scan(const char *dir, struct journal_files lists[JOURNAL_KIND_COUNT]);
 
+/* Makes the directory, BASE/name, and BASE, if they are not there: 0 or -errno. */
+int journal_folder_make(const char *dir);
+
+/*
+ * Writes a chunk file, and its directory too if that was taken away: 0 or -errno, and then none is
+ * there: the caller keeps what failed, so it must not come back at the next open.
+ */
+int journal_file_write(const char *dir, const struct journal_file *file, const struct buf *bytes);
+
 /* Deletes a file; 0 also if it is gone already, else -errno. */
 int journal_file_delete(const char *dir, const struct journal_file *file, enum journal_kind kind);
 

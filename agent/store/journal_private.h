@@ -11,7 +11,7 @@
 enum { JOURNAL_MAX_CHUNK = 64 << 20 }; /* bytes of a file, and of memory for its profile */
 
 struct journal {
-	char *base, *dir; /* <base>/journal */
+	char *dir; /* <base>/journal */
 	struct journal_files chunks, bad;
 	uint64_t next_sequence;
 	uint64_t current_window; /* of the newest chunk written since the open */

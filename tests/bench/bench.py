@@ -5,7 +5,6 @@ of what each cost. How to read it: docs/BENCH.md.
 """
 
 import glob
-import json
 import os
 import signal
 import statistics
@@ -16,6 +15,9 @@ import time
 
 import cgroup
 import tools
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
+import bpfstats  # noqa: E402  pylint: disable=wrong-import-position
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "60"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
@@ -96,26 +98,6 @@ def one_run(tool, scratch, seconds=SECONDS):
     return result
 
 
-def programs():
-    """BPF programs of perf events that are loaded now: id -> (runs, ns)."""
-    text = subprocess.run(["bpftool", "prog", "show", "-j"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=False).stdout
-    return {p["id"]: (p.get("run_cnt", 0), p.get("run_time_ns", 0))
-            for p in json.loads(text or "[]") if p.get("type") == "perf_event"}
-
-
-def held_by(pid):
-    """Ids of the BPF programs that a process holds by descriptors."""
-    ids = set()
-    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
-        try:
-            with open(path, encoding="ascii") as f:
-                ids |= {int(line.split()[1]) for line in f if line.startswith("prog_id:")}
-        except OSError:
-            pass
-    return ids
-
-
 def bpf_cost(tool, scratch):
     """ns per run of the tool's perf-event programs, in a run of its own with statistics on."""
     path, length = "/proc/sys/kernel/bpf_stats_enabled", 10
@@ -129,10 +111,7 @@ def bpf_cost(tool, scratch):
                                    env=dict(os.environ, **(tool.env or {})))
         last = (0, 0)
         while process.poll() is None:  # the programs are gone when the tool is: keep the last look
-            ids = held_by(process.pid)
-            mine = [v for k, v in programs().items() if k in ids]
-            now = (sum(v[0] for v in mine), sum(v[1] for v in mine))
-            last = max(last, now)
+            last = max(last, bpfstats.runs_of(process.pid))
             time.sleep(0.2)
     finally:
         with open(path, "w", encoding="ascii") as f:

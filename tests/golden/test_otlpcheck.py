@@ -12,6 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[:0] = [f"{ROOT}/tests/stores", f"{ROOT}/tests/live"]
 import otlpcheck  # noqa: E402
 from tap import check, equal, run, test  # noqa: E402
+from wire import to_varint  # noqa: E402
 
 with open(f"{ROOT}/tests/golden/otlp/node.bin", "rb") as golden:
     GOOD = golden.read()
@@ -19,17 +20,8 @@ with open(f"{ROOT}/tests/golden/otlp/node.bin", "rb") as golden:
 
 # ---- trees back to bytes ----
 
-def varint(value):
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(out + bytes([value]))
-
-
 def delimited(number, raw):
-    return varint(number << 3 | 2) + varint(len(raw)) + raw
+    return to_varint(number << 3 | 2) + to_varint(len(raw)) + raw
 
 
 def field(number, kind, value):
@@ -38,8 +30,8 @@ def field(number, kind, value):
     if kind in ("string", "bytes"):
         return delimited(number, value.encode() if isinstance(value, str) else value)
     if kind in otlpcheck.FIXED:
-        return varint(number << 3 | 1) + struct.pack(otlpcheck.FIXED[kind], value)
-    return varint(number << 3) + varint(value)
+        return to_varint(number << 3 | 1) + struct.pack(otlpcheck.FIXED[kind], value)
+    return to_varint(number << 3) + to_varint(value)
 
 
 def encode(tree, name):
@@ -115,9 +107,9 @@ RAW = {
     "cut": (GOOD[:-1], "are left"),
     "an unknown field": (GOOD + delimited(9, b""), "no field 9"),
     "the dictionary twice": (GOOD + delimited(2, b""), "comes twice"),
-    "a wrong wire type": (GOOD + varint(1 << 3) + b"\1", "wire type 0"),
+    "a wrong wire type": (GOOD + to_varint(1 << 3) + b"\1", "wire type 0"),
     "no UTF-8": (delimited(2, delimited(5, b"\xff")), "not UTF-8"),
-    "an index of 33 bits": (delimited(2, delimited(7, delimited(1, varint(1 << 32)))), "no int32"),
+    "an index of 33 bits": (delimited(2, delimited(7, delimited(1, to_varint(1 << 32)))), "no int32"),
 }
 
 

@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 import zlib
 
+import bpfstats
 import lab
 import pprofread
 from tap import check
@@ -109,14 +110,7 @@ class Agent:
 
     def bpf_ids(self):
         """The BPF programs and maps that the process holds: {("prog", id), ("map", id)}."""
-        found = set()
-        for path in glob.glob(f"/proc/{self.pid}/fdinfo/*"):
-            try:
-                with open(path) as f:
-                    found.update(re.findall(r"^(prog|map)_id:\s*(\d+)$", f.read(), re.M))
-            except OSError:
-                continue
-        return {(kind, int(i)) for kind, i in found}
+        return bpfstats.held_by(self.pid)
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

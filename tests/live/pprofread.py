@@ -10,6 +10,8 @@ import ctypes.util
 import gzip
 import struct
 
+from wire import varint
+
 
 class Bad(Exception):
     """The file is not a valid profile."""
@@ -38,28 +40,15 @@ class Sample:
         self.labels, self.location_ids = labels, location_ids
 
 
-def _varint(data, at):
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise Bad("varint cut or too long")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & (1 << 64) - 1, at
-        shift += 7
-
-
 def _fields(data):
     at = 0
     while at < len(data):
-        key, at = _varint(data, at)
+        key, at = varint(data, at, Bad)
         number, wire = key >> 3, key & 7
         if wire == 0:
-            value, at = _varint(data, at)
+            value, at = varint(data, at, Bad)
         elif wire == 2:
-            size, at = _varint(data, at)
+            size, at = varint(data, at, Bad)
             if at + size > len(data):
                 raise Bad("field goes past its message")
             value, at = data[at:at + size], at + size
@@ -95,7 +84,7 @@ def _ints(message, number):
             continue
         at = 0
         while at < len(value):
-            one, at = _varint(value, at)
+            one, at = varint(value, at, Bad)
             result.append(_signed(one))
     return result
 

@@ -5,6 +5,10 @@ Shares no code with sonde. Reads the small part of the language that proto/schem
 
 import re
 import struct
+import sys
+
+sys.path.insert(0, __file__.rsplit("/", 2)[0] + "/live")
+from wire import varint  # noqa: E402
 
 WIRE = {"fixed64": 1, "string": 2, "bytes": 2}  # all other scalars: 0
 
@@ -31,19 +35,6 @@ def parse(path):
     return {m[1]: {int(n): (name, kind, bool(repeated))
                    for repeated, kind, name, n in field.findall(m[2])}
             for m in re.finditer(r"message\s+(\w+)\s*\{([^}]*)\}", text)}
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise Bad("varint cut or too long")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value & (1 << 64) - 1, at
 
 
 class Schema:
@@ -76,7 +67,7 @@ class Schema:
             m[name] = [] if repeated else self._default(t)
         seen, at = set(), 0
         while at < len(data):
-            key, at = varint(data, at)
+            key, at = varint(data, at, Bad)
             number, wire = key >> 3, key & 7
             if number not in fields:
                 raise Bad(f"{kind} has no field {number}")
@@ -103,11 +94,11 @@ class Schema:
     @staticmethod
     def _value(data, at, wire):
         if wire == 0:
-            return varint(data, at)
+            return varint(data, at, Bad)
         if wire == 1 and at + 8 <= len(data):
             return struct.unpack_from("<Q", data, at)[0], at + 8
         if wire == 2:
-            length, at = varint(data, at)
+            length, at = varint(data, at, Bad)
             if at + length <= len(data):
                 return data[at:at + length], at + length
         raise Bad(f"wire type {wire}, or cut")
@@ -116,6 +107,6 @@ class Schema:
 def unpack(data):
     at, values = 0, []
     while at < len(data):
-        value, at = varint(data, at)
+        value, at = varint(data, at, Bad)
         values.append(value)
     return values

@@ -22,6 +22,7 @@
 #include "proto/compress.h"
 #include "proto/pprof.h"
 #include "tests/unit/profile_text.h"
+#include "tests/unit/report_lab.h"
 
 enum { ROOMY = 256 << 20 };
 
@@ -90,22 +91,6 @@ static void write_profile(const struct profile *p, enum compress_kind kind, cons
 	buf_fini(&file);
 }
 
-/* Runs the report on a file; the texts are to be freed. */
-static int run(struct report_options options, const char *path, char **ret_out, char **ret_err)
-{
-	size_t out_len, err_len;
-	FILE *out = open_memstream(ret_out, &out_len), *err = open_memstream(ret_err, &err_len);
-	int status;
-
-	assert_non_null(out);
-	assert_non_null(err);
-	options.path = path;
-	status = report_run(&options, out, err);
-	fclose(out);
-	fclose(err);
-	return status;
-}
-
 static void make_path(char path[64])
 {
 	int fd;
@@ -148,7 +133,7 @@ static void golden_texts(void **state)
 		p = profile_from_text(input);
 		write_profile(p, kinds[i % 3], path);
 		profile_free(p);
-		if (run(CASES[i].options, path, &out, &err))
+		if (lab_report(CASES[i].options, path, &out, &err))
 			fail_msg("%s: %s", CASES[i].name, err);
 		assert_string_equal(err, "");
 		check_golden(&CASES[i], out);
@@ -160,15 +145,7 @@ static void golden_texts(void **state)
 
 static void expect_error(struct report_options options, const char *path, const char *why)
 {
-	char *out, *err;
-
-	assert_int_equal(run(options, path, &out, &err), 1);
-	assert_string_equal(out, "");
-	if (strncmp(err, "sonde report: ", 14) != 0 || !strstr(err, why) || !strstr(err, path))
-		fail_msg("expected '%s' in: %s", why, err);
-	assert_ptr_equal(strchr(err, '\n'), err + strlen(err) - 1);
-	free(out);
-	free(err);
+	lab_report_fails(options, path, why, path);
 }
 
 static void bad_input_is_explained(void **state)
@@ -248,7 +225,7 @@ static void large_files_are_quick(void **state)
 	write_profile(p, COMPRESS_NONE, path);
 	profile_free(p);
 	start = clock_read(CLOCK_PROCESS_CPUTIME_ID);
-	assert_int_equal(run((struct report_options){ .children = true }, path, &out, &err), 0);
+	assert_int_equal(lab_report((struct report_options){ .children = true }, path, &out, &err), 0);
 	assert_true(clock_read(CLOCK_PROCESS_CPUTIME_ID) - start < 60 * NSEC_PER_SEC);
 	assert_non_null(strstr(out, "function_1999"));
 	free(out);

@@ -5,6 +5,7 @@
 #include "agent/store/store.h"
 #include "cli/report.h"
 #include "cli/report_store.h"
+#include "tests/unit/report_lab.h"
 #include "tests/unit/store_lab.h"
 
 enum { NOON = 1795953600 }; /* 2026-11-29 12:00:00 */
@@ -96,29 +97,14 @@ static void make_store(char dir[64])
 	store_close(s);
 }
 
-static int run(struct report_options options, const char *path, char **ret_out, char **ret_err)
-{
-	size_t out_len, err_len;
-	FILE *out = open_memstream(ret_out, &out_len), *err = open_memstream(ret_err, &err_len);
-	int status;
-
-	assert_non_null(out);
-	assert_non_null(err);
-	options.path = path;
-	options.sort = "sym";
-	status = report_run(&options, out, err);
-	fclose(out);
-	fclose(err);
-	return status;
-}
-
 /* The report must have all of `want` and none of `miss` (texts with |). */
 static void expect(struct report_options options, const char *dir, const char *want,
 		   const char *miss)
 {
 	char *out, *err, *words, *save = NULL;
 
-	if (run(options, dir, &out, &err))
+	options.sort = "sym";
+	if (lab_report(options, dir, &out, &err))
 		fail_msg("%s", err);
 	assert_string_equal(err, "");
 	words = strdup(want);
@@ -137,15 +123,8 @@ static void expect(struct report_options options, const char *dir, const char *w
 
 static void expect_error(struct report_options options, const char *dir, const char *why)
 {
-	char *out, *err;
-
-	assert_int_equal(run(options, dir, &out, &err), 1);
-	assert_string_equal(out, "");
-	if (strncmp(err, "sonde report: ", 14) != 0 || !strstr(err, why))
-		fail_msg("expected '%s' in: %s", why, err);
-	assert_ptr_equal(strchr(err, '\n'), err + strlen(err) - 1);
-	free(out);
-	free(err);
+	options.sort = "sym";
+	lab_report_fails(options, dir, why, NULL);
 }
 
 static void windows_are_merged(void **state)
@@ -226,7 +205,7 @@ static void run_with_warning(struct report_options options, const char *dir, con
 {
 	char *out, *err;
 
-	assert_int_equal(run(options, dir, &out, &err), 0);
+	assert_int_equal(lab_report(options, dir, &out, &err), 0);
 	if (!strstr(err, warning) || strchr(err, '\n') != err + strlen(err) - 1)
 		fail_msg("expected one line with '%s': %s", warning, err);
 	assert_non_null(strstr(out, "merged from 9 profiles"));
@@ -255,7 +234,7 @@ static void all_damaged_is_an_error(void **state)
 
 	make_store(dir);
 	lab_run("for f in %s/profiles/*/*; do : > $f; done", dir);
-	assert_int_equal(run((struct report_options){ 0 }, dir, &out, &err), 1);
+	assert_int_equal(lab_report((struct report_options){ 0 }, dir, &out, &err), 1);
 	assert_string_equal(out, "");
 	assert_non_null(strstr(err, "none of the 10 profiles in that time can be read"));
 	free(out);

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program under load in a cgroup of its own, and a recording of that cgroup with its cost."""
 
-import glob
-import json
 import os
 import signal
 import subprocess
 import time
 
+import bpfstats
 import lab
 
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
@@ -103,21 +102,6 @@ class Running:
         self.log.close()
 
 
-def _bpf_runs(pid):
-    """(runs, ns) of the perf-event programs that a process holds."""
-    ids = set()
-    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
-        try:
-            with open(path, encoding="ascii") as f:
-                ids |= {int(line.split()[1]) for line in f if line.startswith("prog_id:")}
-        except OSError:
-            pass
-    text = subprocess.run(["bpftool", "prog", "show", "-j"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=False).stdout
-    mine = [p for p in json.loads(text or "[]") if p.get("type") == "perf_event" and p["id"] in ids]
-    return sum(p.get("run_cnt", 0) for p in mine), sum(p.get("run_time_ns", 0) for p in mine)
-
-
 class Measured:
     """A recording of a cgroup: the profile, and runs and ns of its BPF programs."""
 
@@ -128,7 +112,7 @@ class Measured:
             self.runs = self.ns = 0
             while process.poll() is None:
                 if time.monotonic() - began > 0.6:  # later looks only: one costs 20 ms
-                    self.runs, self.ns = max((self.runs, self.ns), _bpf_runs(process.pid))
+                    self.runs, self.ns = max((self.runs, self.ns), bpfstats.runs_of(process.pid))
                 time.sleep(0.25)
             self.recording = lab.finish(process, out, began, 120)
         lab.check(self.recording.status == 0, f"sonde: {self.recording.stderr.strip()[-300:]}")

@@ -4,22 +4,18 @@
 import gzip
 import pathlib
 import subprocess
+import sys
 
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "live"))
+from wire import to_varint  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def number(field, n):
-    return varint(field << 3) + varint(n)
+    return to_varint(field << 3) + to_varint(n)
 
 
 def blob(field, data):
-    return varint(field << 3 | 2) + varint(len(data)) + data
+    return to_varint(field << 3 | 2) + to_varint(len(data)) + data
 
 
 STRINGS = [b"", b"samples", b"count", b"cpu", b"nanoseconds", b"main", b"hot;one", b"/bin/app",
@@ -29,8 +25,8 @@ STRINGS = [b"", b"samples", b"count", b"cpu", b"nanoseconds", b"main", b"hot;one
 def profile(packed, first_id):
     ids = [first_id, first_id + 1]
     if packed:
-        stack = blob(1, varint(ids[0]) + varint(ids[1]))
-        values = blob(2, varint(3) + varint(30000000))
+        stack = blob(1, to_varint(ids[0]) + to_varint(ids[1]))
+        values = blob(2, to_varint(3) + to_varint(30000000))
     else:
         stack = number(1, ids[0]) + number(1, ids[1])
         values = number(2, 3) + number(2, 30000000)
@@ -45,7 +41,7 @@ def profile(packed, first_id):
         blob(5, number(1, first_id) + number(2, 6) + number(4, 13)),
         *[blob(6, s) for s in STRINGS],
         number(9, 1700000000), number(10, 1000000000), blob(11, number(1, 3) + number(2, 4)),
-        number(12, 10000000), blob(13, varint(12) + varint(5)), number(14, 1),
+        number(12, 10000000), blob(13, to_varint(12) + to_varint(5)), number(14, 1),
     ])
 
 
