@@ -6,6 +6,7 @@
 #include "agent/log.h"
 #include "agent/metrics.h"
 #include "agent/version.h"
+#include "base/clock.h"
 
 /* What the last window gets to be sent before the agent ends. */
 static const nsec_t GRACE = 5 * NSEC_PER_SEC;
@@ -72,14 +73,17 @@ static const struct sink_metric {
 	enum metric_type type;
 	const char *help;
 	size_t offset; /* of a uint64_t in struct sink_totals */
+	double unit;   /* of the metric; 0: 1 */
 } sink_metrics[] = {
 #define FIELD(field) offsetof(struct sink_totals, field)
 	{ "sonde_sink_requests_total", METRIC_COUNTER, "Requests that went out.", FIELD(requests) },
 	{ "sonde_sink_sent_bytes_total", METRIC_COUNTER, "Bodies of requests, as sent.",
 	  FIELD(bytes) },
 	{ "sonde_sink_windows_total", METRIC_COUNTER,
-	  "Windows done with: each part was taken, or set aside.", FIELD(windows) },
+	  "Windows of both types done with: each part was taken, or set aside.", FIELD(windows) },
 	{ "sonde_sink_samples_total", METRIC_COUNTER, "Samples that were taken.", FIELD(samples) },
+	{ "sonde_sink_wall_seconds_total", METRIC_COUNTER,
+	  "Time of threads that was taken, of wall-clock profiles.", FIELD(wall_ns), NSEC_PER_SEC },
 	{ "sonde_sink_retries_total", METRIC_COUNTER, "Tries that failed and came again.",
 	  FIELD(retries) },
 	{ "sonde_sink_splits_total", METRIC_COUNTER, "Requests split for their size.",
@@ -113,7 +117,8 @@ static void write_sink_metric(const struct daemon *d, struct buf *out, const str
 		uint64_t value;
 
 		memcpy(&value, (const char *)&totals + m->offset, sizeof(value));
-		metric_sample(out, m->name, "sink", totals.name, (double)value);
+		metric_sample(out, m->name, "sink", totals.name,
+			      (double)value / (m->unit ? m->unit : 1));
 	}
 }
 

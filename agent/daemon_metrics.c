@@ -181,8 +181,6 @@ static void write_storage(const struct daemon *d, struct buf *out)
 		{ "sonde_collections_late_total", METRIC_COUNTER,
 		  "Collections that came more than an interval late.",
 		  (double)d->totals.late_collections },
-		{ "sonde_windows_total", METRIC_COUNTER, "Profiles of windows written to the store.",
-		  (double)d->totals.windows },
 		{ "sonde_samples_lost_storage_total", METRIC_COUNTER,
 		  "Samples given up since the disk refused for too long.",
 		  (double)d->lanes[LANE_CPU].lost },
@@ -205,6 +203,11 @@ static void write_storage(const struct daemon *d, struct buf *out)
 	};
 
 	WRITE_SINGLES(out, rows);
+	metric_family(out, "sonde_windows_total", METRIC_COUNTER,
+		      "Profiles of windows written to the store: CPU time, or wall-clock time.");
+	metric_sample(out, "sonde_windows_total", "type", "cpu", (double)d->lanes[LANE_CPU].windows);
+	metric_sample(out, "sonde_windows_total", "type", "wall",
+		      (double)d->lanes[LANE_WALL].windows);
 	metric_family(out, "sonde_store_dropped_total", METRIC_COUNTER,
 		      "Profiles removed from the store for its caps.");
 	metric_sample(out, "sonde_store_dropped_total", "cap", "size", (double)store.dropped_size);

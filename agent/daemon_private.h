@@ -21,6 +21,7 @@ struct lane {
 	struct journal *journal;
 	uint64_t window;         /* number of the window in the making; 0: none yet */
 	struct profile *pending; /* collections that could not be journalled yet */
+	uint64_t windows;        /* that are in the store */
 	uint64_t lost;           /* sum of what was given up: samples, or nanoseconds of threads */
 };
 
@@ -51,7 +52,7 @@ struct daemon {
 	nsec_t measured;
 
 	struct {
-		uint64_t collections, windows, reloads, reload_errors;
+		uint64_t collections, reloads, reload_errors;
 		uint64_t journal_errors, store_errors; /* tries that failed */
 		uint64_t late_collections;             /* by more than an interval */
 		nsec_t longest_stall;

@@ -116,7 +116,7 @@ static void flush_lane(struct daemon *d, struct lane *lane)
 				 strerror(-err));
 			return;
 		}
-		d->totals.windows++;
+		lane->windows++;
 	}
 	if (err != -ENOENT) {
 		d->totals.store_errors++;

@@ -6,6 +6,7 @@
  * find the one that is meant, as long as the budget for that lasts; a refused series is set aside.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,27 +75,37 @@ static void count(struct sender *s, uint64_t *total, uint64_t more)
 	pthread_mutex_unlock(&s->x->lock);
 }
 
-static uint64_t samples_of(const struct export_batch *b)
+/* The sum of the first value. */
+static uint64_t amount_of(const struct export_batch *b)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = b->first; i < b->end && series_counts_samples(b->p); i++)
+	for (size_t i = b->first; i < b->end; i++)
 		sum += (uint64_t)b->p->samples[b->series->order[i]].values[0];
 	return sum;
+}
+
+static void say_amount(const struct export_batch *b, char *text, size_t size)
+{
+	uint64_t amount = amount_of(b);
+
+	if (!series_counts_samples(b->p))
+		snprintf(text, size, "%.3f s of threads' time", (double)amount / NSEC_PER_SEC);
+	else
+		snprintf(text, size, "%" PRIu64 " samples", amount);
 }
 
 static void set_aside(struct delivery *d)
 {
 	struct sender *s = d->s;
-	bool samples = series_counts_samples(d->batch.p);
-	unsigned long long lost = samples ? samples_of(&d->batch) : d->batch.end - d->batch.first;
 	int err = dead_letter_write(s->x->spool_dir, &d->batch, d->chunk->number, s->type->name,
 				    s->why);
+	char amount[64];
 
+	say_amount(&d->batch, amount, sizeof(amount));
 	count(s, err ? &s->totals.dropped_disk : &s->totals.refused, 1);
-	sender_say(s, &s->refusal, NOTICE_WARN, "sink %s: refused: %s; %llu %s %s",
-		   s->type->name, s->why, lost, samples ? "samples" : "rows of wall-clock time",
-		   err ? "are lost, as the disk refused, too" : "are set aside in spool/dead");
+	sender_say(s, &s->refusal, NOTICE_WARN, "sink %s: refused: %s; %s %s", s->type->name, s->why,
+		   amount, err ? "are lost, as the disk refused, too" : "are set aside in spool/dead");
 }
 
 /* What becomes of a range after its last answer; false when it is time to stop. */
@@ -109,7 +120,10 @@ static bool settle(struct delivery *d, struct ranges *r, enum outcome outcome)
 		return true;
 	case OUTCOME_SENT:
 		r->any_sent = true;
-		count(d->s, &d->s->totals.samples, samples_of(&d->batch));
+		count(d->s,
+		      series_counts_samples(d->batch.p) ? &d->s->totals.samples
+							: &d->s->totals.wall_ns,
+		      amount_of(&d->batch));
 		return true;
 	case OUTCOME_SPLIT:
 		count(d->s, &d->s->totals.splits, 1);

@@ -81,7 +81,8 @@ struct sink_totals {
 	const char *name;
 	uint64_t requests, bytes; /* that went out, bodies as sent */
 	uint64_t windows;         /* delivered in full */
-	uint64_t samples;         /* delivered */
+	uint64_t samples;         /* delivered, of profiles that count them */
+	uint64_t wall_ns;         /* delivered, of wall-clock profiles: time of threads */
 	uint64_t retries, splits;
 	uint64_t refused;                  /* set aside as dead letters */
 	uint64_t dropped_cap, dropped_age; /* windows */

@@ -139,7 +139,8 @@ def steps_down():
             agentlab.wait_for(wanted, 120, "back at full service")
             equal(agent.metrics()["sonde_frequency_hertz"], HZ, "frequency at the end")
             check(agent.metrics()["sonde_governor_steps_total[up]"] >= 5, "steps up in the metrics")
-            agent.wait_metric("sonde_windows_total", agent.metrics()["sonde_windows_total"] + 2)
+            agent.wait_metric("sonde_windows_total[cpu]",
+                              agent.metrics()["sonde_windows_total[cpu]"] + 2)
             equal(agent.stop()[0], 0, "exit status")
         judge(directory, agent, truth, changed, (low, high))
 

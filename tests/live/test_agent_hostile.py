@@ -224,7 +224,7 @@ def renamed():
     with lab.Workload(lab.wl("dlswap"), lab.wl("swap_a.so"), lab.wl("swap_b.so")):
         with Agent(scratch.path("names"), "--thread-names", hz=HZ) as agent:
             agent.wait_ready()
-            agent.wait_metric("sonde_windows_total", 1)
+            agent.wait_metric("sonde_windows_total[cpu]", 1)
             equal(agent.stop()[0], 0, "exit status")
     right = wrong = 0
     for p in agentlab.stored(agent.dir):

@@ -90,7 +90,7 @@ def kills():
             agent.wait_ready()
             equal(agentlab.chunks(directory), [], "chunks after the next start")
             damaged = agent.metrics()["sonde_journal_damaged_total"]
-            agent.wait_metric("sonde_windows_total", 2)
+            agent.wait_metric("sonde_windows_total[cpu]", 2)
             equal(agent.stop()[0], 0, "exit status")
     judge(directory, lives, left, damaged)
 
@@ -168,7 +168,7 @@ def second():
         equal(len(lines), 1, f"lines {lines}")
         check("another sonde agent" in lines[0] and directory in lines[0], lines[0])
         note(lines[0])
-        agent.wait_metric("sonde_windows_total", 1)
+        agent.wait_metric("sonde_windows_total[cpu]", 1)
         equal(agent.problems() and [p for p in agent.problems() if directory in p], [], "problems")
         equal(agent.stop()[0], 0, "exit status of the first")
 
@@ -180,7 +180,7 @@ def burst():
         with Agent(directory, hz=HZ) as agent:
             agent.wait_ready()
             r = lab.record("-a", "-F", 499, "-d", 2, out=scratch.path("burst.pb.gz"))
-            agent.wait_metric("sonde_windows_total", 1)
+            agent.wait_metric("sonde_windows_total[cpu]", 1)
             equal(agent.stop()[0], 0, "exit status")
     note(agentlab.check_books(agentlab.stored(directory), HZ))
     check(r.fact("received") > 0.8 * r.fact("expected"), f"{r.facts}")

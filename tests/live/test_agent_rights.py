@@ -48,7 +48,7 @@ def works(prefix=(), said=(), promised=True, **popen):
         with Agent(directory, prefix=prefix, collect="0.5s", window="1s",
                    **popen) as agent:
             agent.wait_ready()
-            got = agent.wait_metric("sonde_windows_total", 1)
+            got = agent.wait_metric("sonde_windows_total[cpu]", 1)
             equal(agent.page("healthz"), "ok\n", "/healthz")
             check(got["sonde_samples_total[received]"] > 0, f"no samples: {agent.log}")
             equal(agent.stop()[0], 0, "exit status")
@@ -172,7 +172,7 @@ def pid_namespace():
     with lab.Workload(lab.wl("split"), "-n", str(os.cpu_count())) as load:
         with Agent(directory, prefix=prefix, collect="0.5s", window="1s") as agent:
             agent.wait_ready()
-            agent.wait_metric("sonde_windows_total", 1)
+            agent.wait_metric("sonde_windows_total[cpu]", 1)
             with open(f"/proc/{agent.pid}/task/{agent.pid}/children") as f:
                 os.kill(int(f.read()), signal.SIGTERM)
             wait_for(lambda: not agent.running(), 10, "the end")

@@ -123,9 +123,13 @@ def wall():
     os.mkdir(sent)
     sleeper = subprocess.Popen(["sleep", "100"])
     try:
-        with Agent(directory, "--export-dir", sent, "--send-spread", "0", collect="500ms", window="2s") as agent:
+        with Agent(directory, "--export-dir", sent, "--send-spread", "0", "--send-gather", "0",
+                   collect="500ms", window="2s") as agent:
             agent.wait_ready()
             collections_later(agent, 6)
+            agent.wait_metric("sonde_windows_total[wall]", 1)
+            agent.wait_metric("sonde_windows_total[cpu]", 1)
+            there = agent.wait_metric("sonde_sink_wall_seconds_total[directory]", 2)
             life = sum(sum(v.values()) for v in
                        by_owner(series(agent.page()), "sonde_sched_lifetime_seconds_total").values())
             equal(agent.stop()[0], 0, "exit status")
@@ -134,6 +138,8 @@ def wall():
         sleeper.kill()
         sleeper.wait()
     equal(log, [], "problems in the log")
+    # Samples of two seconds and more on each CPU, and no nanoseconds among them.
+    check(there["sonde_sink_samples_total[directory]"] < 1e6, "samples that were sent")
     profiles = [pprofread.load(p) for p in sorted(glob.glob(f"{directory}/profiles/*/*-wall.pb.gz"))]
     check(len(profiles) >= 2, f"{len(profiles)} profiles")
     total = mine = seconds = 0

@@ -55,7 +55,7 @@ def through_fault(directory, fault, cure, pattern):
         equal(agent.page("healthz"), "ok\n", "/healthz")
         cure()
         errors = got["sonde_journal_errors_total"] + got["sonde_store_errors_total"]
-        agent.wait_metric("sonde_windows_total", got["sonde_windows_total"] + 2)
+        agent.wait_metric("sonde_windows_total[cpu]", got["sonde_windows_total[cpu]"] + 2)
         last = agent.metrics()
         at = time.time()
         equal(agent.stop()[0], 0, "exit status")
@@ -106,10 +106,10 @@ def vanished():
     directory = scratch.path("vanish")
     with busy(), Agent(directory, hz=HZ, window="2s") as agent:
         agent.wait_ready()
-        got = agent.wait_metric("sonde_windows_total", 1)
+        got = agent.wait_metric("sonde_windows_total[cpu]", 1)
         gone = time.time()
         shutil.rmtree(directory)
-        agent.wait_metric("sonde_windows_total", got["sonde_windows_total"] + 2)
+        agent.wait_metric("sonde_windows_total[cpu]", got["sonde_windows_total[cpu]"] + 2)
         status, lines = agentlab.refused(directory, hz=HZ, listen=False)
         equal((status, len(lines)), (1, 1), f"a second agent: {lines}")
         at = time.time()
@@ -134,7 +134,8 @@ def vanished_parent():
         shutil.rmtree(parent)
         agent.wait_metric("sonde_journal_errors_total", 2)
         os.mkdir(parent)
-        agent.wait_metric("sonde_windows_total", agent.metrics()["sonde_windows_total"] + 2)
+        agent.wait_metric("sonde_windows_total[cpu]",
+                          agent.metrics()["sonde_windows_total[cpu]"] + 2)
         equal(agent.stop()[0], 0, "exit status")
         note(agent.problems()[0])
         check(any("No such file or directory" in p for p in agent.problems()), agent.problems())
@@ -164,11 +165,11 @@ def clock_steps():
     with busy(), Agent(directory, hz=HZ, window="2s", env=clock.env) as agent:
         agent.wait_ready()
         for offset in (DAY, 0, -DAY, 3600, 0):
-            windows = agent.metrics()["sonde_windows_total"]
-            agent.wait_metric("sonde_windows_total", windows + 1)
+            windows = agent.metrics()["sonde_windows_total[cpu]"]
+            agent.wait_metric("sonde_windows_total[cpu]", windows + 1)
             clock.step(offset)
-        windows = agent.metrics()["sonde_windows_total"]
-        agent.wait_metric("sonde_windows_total", windows + 2)
+        windows = agent.metrics()["sonde_windows_total[cpu]"]
+        agent.wait_metric("sonde_windows_total[cpu]", windows + 2)
         equal(agent.stop()[0], 0, "exit status")
         ended = time.monotonic()
         equal([p for p in agent.problems() if directory in p], [], "problems")

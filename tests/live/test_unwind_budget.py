@@ -125,7 +125,8 @@ def run_libraries(paths, parts, seconds, budget_mib):
                 if '"truth"' in line:
                     break
             w.process.wait()
-        agent.wait_metric("sonde_windows_total", agent.metrics()["sonde_windows_total"] + 2)
+        agent.wait_metric("sonde_windows_total[cpu]",
+                          agent.metrics()["sonde_windows_total[cpu]"] + 2)
         metrics = agent.metrics()
         equal(agent.stop()[0], 0, "exit status")
         profiles = agentlab.stored(agent.dir)
@@ -169,7 +170,7 @@ def processes():
     with Agent(scratch.path("many"), "--unwind-tables", 4, "--no-sched", hz=HZ) as agent, \
             lab.Workload(lab.wl("deep_small"), "-t", "600") as deep:
         agent.wait_ready()
-        agent.wait_metric("sonde_windows_total", 2)
+        agent.wait_metric("sonde_windows_total[cpu]", 2)
         before = agent.metrics()
         with lab.Workload(lab.wl("storm"), "-t", str(seconds), "-m", "copies", "-d", files.name,
                           lab.wl("storm_child")) as storm:
@@ -177,7 +178,7 @@ def processes():
         busy = agent.metrics()
         for path in os.listdir(files.name):
             os.unlink(os.path.join(files.name, path))
-        agent.wait_metric("sonde_windows_total", busy["sonde_windows_total"] + 5)
+        agent.wait_metric("sonde_windows_total[cpu]", busy["sonde_windows_total[cpu]"] + 5)
         after = agent.metrics()
         equal(agent.stop()[0], 0, "exit status")
         profiles = agentlab.stored(agent.dir)

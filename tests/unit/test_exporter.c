@@ -123,6 +123,33 @@ static void test_delivers(void **state)
 	exporter_close(NULL, 0);
 }
 
+/* Time and samples are not added up. */
+static void test_wall_is_apart(void **state)
+{
+	static const struct {
+		const char *event;
+		int64_t value;
+	} windows[] = { { "samples", 7 }, { "wall", 3500000000 }, { "samples", 5 } };
+	struct exporter_options o = options_of(out);
+	struct exporter *x = open_exporter(&o);
+	struct sink_totals totals;
+
+	lab_run("mkdir %s", out);
+	assert_int_equal(exporter_start(x), 0);
+	for (int i = 0; i < 3; i++) {
+		struct profile *p = lab_profile(windows[i].event, "main", windows[i].value,
+						1000 + 10 * i, 10);
+
+		assert_int_equal(exporter_add(x, p), 0);
+		profile_free(p);
+	}
+	wait_windows(x, 3);
+	assert_true(exporter_totals(x, 0, &totals));
+	assert_int_equal(totals.samples, 12);
+	assert_int_equal(totals.wall_ns, 3500000000);
+	exporter_close(x, 60 * NSEC_PER_SEC);
+}
+
 /* What no sink took is there after a restart, and is delivered then. */
 static void test_waits_and_goes_on(void **state)
 {
@@ -345,6 +372,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_delivers, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_wall_is_apart, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_waits_and_goes_on, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_gathers, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_gathers_by_kind, make_dir, remove_dir),
