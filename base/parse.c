@@ -5,29 +5,36 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_CPU_NUMBER = 65535 };
+enum {
+	MAX_CPU_NUMBER = 65535,
+	SAFE_DIGITS = 16, /* so many always fit into 64 bits, in any base up to 16 */
+};
 
-static int digit_of(char c)
+/* A digit's value + 1; 0: none. */
+static const uint8_t digits[256] = {
+	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* 99: none. */
+static unsigned int digit_of(char c)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 99;
+	uint8_t digit = digits[(uint8_t)c];
+
+	return digit ? digit - 1u : 99;
 }
 
 const char *parse_digits(const char *p, const char *end, int base, uint64_t *ret_value)
 {
-	const char *start = p;
+	const char *start = p, *safe = end - p > SAFE_DIGITS ? p + SAFE_DIGITS : end;
 	uint64_t value = 0;
+	unsigned int digit;
 
-	for (; p < end; p++) {
-		int digit = digit_of(*p);
-
-		if (digit >= base)
-			break;
+	for (; p < safe && (digit = digit_of(*p)) < (unsigned int)base; p++)
+		value = value * (uint64_t)base + digit;
+	for (; p < end && (digit = digit_of(*p)) < (unsigned int)base; p++) {
 		if (__builtin_mul_overflow(value, (uint64_t)base, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)digit, &value))
 			return NULL;
@@ -43,7 +50,7 @@ static int digits_error(const char *p, const char *end, int base)
 {
 	if (p == end)
 		return -EINVAL;
-	while (p < end && digit_of(*p) < base)
+	while (p < end && digit_of(*p) < (unsigned int)base)
 		p++;
 	return p == end ? -ERANGE : -EINVAL;
 }

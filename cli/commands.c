@@ -42,7 +42,9 @@ const struct command commands[] = {
 		.detail = "For each address without a name its file is looked for: at its path (below "
 			  "--symfs, if given), and as a debug file in --debug-dir, and only one with the "
 			  "same build-id is used. Kernel addresses are named by the running kernel, "
-			  "if it is the same and lies at the same place, or by its debug file. What is "
+			  "if it is the same and lies at the same place, by what was kept of a kernel "
+			  "of its build-id in --cache-dir (sonde record --no-symbols keeps it, and so does "
+			  "this command), or by its debug file. What is "
 			  "still without a name is told with the reason, and stays as it is. The "
 			  "exit status is 1 if nothing could be named.",
 		.options = symbolize_rows,

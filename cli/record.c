@@ -3,13 +3,17 @@
 #include "cli/record.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "agent/health.h"
+#include "base/thread.h"
 #include "cli/commands.h"
+#include "cli/kernel_copy.h"
 #include "cli/output.h"
 
 enum {
@@ -206,6 +210,30 @@ static int run(struct agent *agent, const struct record_options *o,
 	return err ? err : write_profile(agent, o, output, reason, size);
 }
 
+/* Names will be wanted later: what takes longest of that is done meanwhile, once for a kernel. */
+static void *prepare_names(void *unused)
+{
+	char dir[PATH_MAX];
+
+	kernel_copy_default_dir(dir, sizeof(dir));
+	if (dir[0])
+		kernel_copy_prepare(dir);
+	return NULL;
+}
+
+static int run_and_prepare(struct agent *agent, struct record_options *o,
+			   const struct record_target *target, struct launch *launch,
+			   struct output *output, char *reason, size_t size)
+{
+	pthread_t thread;
+	bool is_started = o->no_symbols && thread_start(&thread, prepare_names, NULL) == 0;
+	int err = run(agent, o, target, launch, output, reason, size);
+
+	if (is_started)
+		pthread_join(thread, NULL);
+	return err;
+}
+
 static int record(struct record_options *o)
 {
 	struct agent_options options = {
@@ -250,7 +278,7 @@ static int record(struct record_options *o)
 	/* On an overloaded machine a profiler is needed most; without privilege it stays as it is. */
 	setpriority(PRIO_PROCESS, 0, AGENT_NICE);
 	if (!err)
-		err = run(agent, o, &target, &launch, &output, reason, sizeof(reason));
+		err = run_and_prepare(agent, o, &target, &launch, &output, reason, sizeof(reason));
 	agent_close(agent);
 	output_close(&output);
 	if (err)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/kernel_copy.h"
 #include "cli/report_private.h"
 #include "cli/report_store.h"
 #include "cli/symbolize.h"
@@ -113,11 +115,14 @@ static int load(const struct report_options *options, struct profile **ret_profi
 
 static int add_names(struct profile *p)
 {
-	const struct symbolize_options options = {
-		.debug_dir = "/usr/lib/debug", .quiet = true, .starts = true
-	};
+	char cache_dir[PATH_MAX];
+	const struct symbolize_options options = { .debug_dir = "/usr/lib/debug",
+						   .cache_dir = cache_dir,
+						   .quiet = true,
+						   .starts = true };
 	struct symbolize_tally tally;
 
+	kernel_copy_default_dir(cache_dir, sizeof(cache_dir));
 	return symbolize_profile(p, &options, &tally);
 }
 

@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/kernel_copy.h"
 #include "cli/output.h"
 #include "cli/report_private.h"
 
@@ -23,6 +25,8 @@ const struct option_row symbolize_rows[] = {
 	  "root below which the files are, as they were on the other machine" },
 	{ "debug-dir", 0, OPTION_TEXT, "DIR", "/usr/lib/debug", 0, 0, FIELD(debug_dir),
 	  "where separate debug files are" },
+	{ "cache-dir", 0, OPTION_TEXT, "DIR", NULL, 0, 0, FIELD(cache_dir),
+	  "where the kernel's symbols are kept by build-id; '': nowhere (default: ~/.cache/sonde)" },
 	{ "no-demangle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(no_demangle),
 	  "names as they stand in the symbol tables" },
 	{ "quiet", 'q', OPTION_FLAG, NULL, NULL, 0, 0, FIELD(quiet), "no summary" },
@@ -87,10 +91,13 @@ int symbolize_main(int argc, char **argv)
 	struct symbolize_options options = { 0 };
 	int rest, end, err = command_options("symbolize", argc, argv, &options, &rest);
 	const char *path, *out;
-	char reason[256];
+	char reason[256], cache_dir[PATH_MAX];
 
 	if (err)
 		return err == 1 ? 0 : 2;
+	kernel_copy_default_dir(cache_dir, sizeof(cache_dir));
+	if (!options.cache_dir)
+		options.cache_dir = cache_dir;
 	if (options.symfs && !options.symfs[0])
 		options.symfs = NULL; /* as with record: none */
 	if (rest == argc)

@@ -13,6 +13,7 @@ struct symbolize_options {
 	const char *output; /* NULL: the file itself */
 	const char *symfs;  /* NULL: this machine's root */
 	const char *debug_dir;
+	const char *cache_dir; /* of kernel_copy.h; NULL or "": none */
 	bool no_demangle;
 	bool quiet;
 	bool starts; /* what has no name is shown by its function's start, as in a recording */

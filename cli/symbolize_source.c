@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/kernel_copy.h"
 #include "symbolizer/root_open.h"
 
 #define KERNEL "[kernel.kallsyms]"
@@ -136,6 +137,35 @@ static bool is_running_kernel(const char *build_id, uint64_t kernel_text)
 	       text == kernel_text;
 }
 
+static int load_copy(const struct symbolize_options *options, const struct symbolize_mapping *m,
+		     const struct sym_kernel_options *load, struct sym_kernel **ret_kernel)
+{
+	int fd = kernel_copy_open(options->cache_dir, m->build_id), err;
+
+	if (fd < 0)
+		return fd;
+	err = sym_kernel_load_copy(fd, m->kernel_text, load, ret_kernel);
+	close(fd);
+	return err;
+}
+
+/* And keeps a copy. */
+static int load_running(const struct symbolize_options *options, const struct symbolize_mapping *m,
+			struct sym_kernel_options load, struct sym_kernel **ret_kernel)
+{
+	struct buf text;
+	int err;
+
+	buf_init(&text, KERNEL_COPY_BYTES);
+	load.text = m->kernel_text;
+	load.copy = options->cache_dir && options->cache_dir[0] ? &text : NULL;
+	err = sym_kernel_load(kallsyms, &load, ret_kernel);
+	if (!err && text.len)
+		kernel_copy_save(options->cache_dir, m->build_id, &text);
+	buf_fini(&text);
+	return err;
+}
+
 static enum sym_reason open_kernel(const struct symbolize_options *options,
 				   const struct symbolize_mapping *m,
 				   struct symbolize_source *source)
@@ -148,8 +178,9 @@ static enum sym_reason open_kernel(const struct symbolize_options *options,
 
 	if (m->kernel_text == 0)
 		return SYM_NO_KALLSYMS;
-	if (is_running_kernel(m->build_id, m->kernel_text) &&
-	    sym_kernel_load(kallsyms, &load, &source->kernel) == 0)
+	if (load_copy(options, m, &load, &source->kernel) == 0 ||
+	    (is_running_kernel(m->build_id, m->kernel_text) &&
+	     load_running(options, m, load, &source->kernel) == 0))
 		return SYM_OK;
 	source->kernel = NULL;
 	/* Which addresses of the file are wanted is only known once it is open. */

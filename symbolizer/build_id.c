@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/file.h"
+#include "symbolizer/symbolizer.h"
+
 enum {
 	NOTES_MAX = 64 * 1024, /* bytes of one note segment that are looked at */
 	NOTE_AREAS_MAX = 64,   /* note segments and sections that are looked at */
@@ -211,4 +215,24 @@ int build_id_substitute(const struct elf_file *elf, char ret_hex[BUILD_ID_HEX_SI
 	if (look_everywhere(elf, go_id_in, ret_hex))
 		return 0;
 	return hash_content(elf, ret_hex);
+}
+
+int sym_kernel_build_id(const char *notes_path, char *ret_hex, size_t size)
+{
+	char hex[BUILD_ID_HEX_SIZE] = "";
+	struct buf notes;
+	int err;
+
+	if (size == 0)
+		return -EINVAL;
+	buf_init(&notes, NOTES_MAX);
+	err = file_read_path(notes_path, &notes);
+	if (!err && !build_id_in_notes(notes.data, notes.len, hex))
+		hex[0] = 0;
+	if (!err && strlen(hex) >= size)
+		err = -ENOSPC;
+	if (!err)
+		memcpy(ret_hex, hex, strlen(hex) + 1);
+	buf_fini(&notes);
+	return err;
 }

@@ -15,11 +15,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/map.h"
 #include "base/parse.h"
-#include "symbolizer/build_id.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/kallsyms_copy.h"
 #include "symbolizer/line_reader.h"
 #include "symbolizer/sym_builder.h"
 #include "symbolizer/sym_table.h"
@@ -30,7 +29,6 @@ enum {
 	KEPT_MAX = 64 * 1024 * 1024,
 	MODULE_NAME_MAX = 64, /* with brackets and NUL; the kernel's own limit is 56 */
 	KERNEL_NAME_MAX = 1024,
-	NOTES_MAX = 64 * 1024,
 	TAIL = 2 * 4096,
 };
 
@@ -42,13 +40,20 @@ struct sym_kernel {
 
 struct parser {
 	struct sym_builder b;
+	uint64_t offset; /* added to all addresses; 0: these are no copy's */
+	bool no_demangle;
 	uint64_t hidden; /* text symbols with address 0 */
 	bool found;      /* others */
 
-	/* The lines that came last, all of one address, and what there was before them. */
+	/* With wanted addresses: the lines that came last, all of one address. */
 	uint64_t group;
-	size_t count_before, names_before;
-	bool is_neighbour; /* of a wanted address, from above, or it may be */
+	struct buf held;
+	size_t next_wanted; /* number of the first wanted one at or above it */
+	bool is_neighbour;  /* of a wanted address, from above, or it may be */
+
+	/* See kallsyms_copy.h. */
+	struct kallsyms_copy copy;
+	struct kallsyms_count count;
 };
 
 struct line {
@@ -73,20 +78,32 @@ static void parse_module(const char *p, const char *end, char *ret_module)
 	ret_module[len] = 0;
 }
 
+static bool ends_name(char c)
+{
+	return c == '\t' || c == ' ' || c == 0;
+}
+
+/* The address; returns what is behind it, " T name", or NULL. */
+static const char *parse_head(const char *p, const char *end, uint64_t *ret_addr)
+{
+	p = parse_digits(p, end, 16, ret_addr);
+	return p && end - p >= 4 && p[0] == ' ' && p[2] == ' ' && !ends_name(p[3]) ? p : NULL;
+}
+
 static bool parse_line(const char *p, size_t len, struct line *ret)
 {
 	const char *end = p + len;
 
-	p = parse_digits(p, end, 16, &ret->addr);
-	if (!p || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+	p = parse_head(p, end, &ret->addr);
+	if (!p)
 		return false;
 	ret->type = p[1];
 	ret->name = p += 3;
-	while (p < end && *p != '\t' && *p != ' ' && *p != 0)
+	while (p < end && !ends_name(*p))
 		p++;
 	ret->name_len = (size_t)(p - ret->name);
 	parse_module(p, end, ret->module);
-	return ret->name_len > 0 && ret->name_len <= KERNEL_NAME_MAX;
+	return ret->name_len <= KERNEL_NAME_MAX;
 }
 
 static bool ends_in(const char *name, size_t len, const char *tail)
@@ -133,47 +150,90 @@ static uint16_t module_number(const char *module)
 	return module[0] ? (uint16_t)hash_bytes(module, strlen(module)) | 1 : 0;
 }
 
+static int add_symbol(struct parser *p, const char *text, size_t len)
+{
+	struct sym_candidate c = { 0 };
+	struct line line;
+	int err;
+
+	if (!parse_line(text, len, &line))
+		return 0;
+	c.addr = line.addr + p->offset;
+	c.section = module_number(line.module);
+	c.rank = rank_of(&line);
+	err = sym_builder_add_name(&p->b, line.name, line.name_len, line.module, &c.name);
+	return err ? err : sym_builder_add(&p->b, &c);
+}
+
+static int add_held(struct parser *p)
+{
+	int err = buf_error(&p->held);
+
+	for (size_t at = 0; at < p->held.len && !err;) {
+		const char *line = (const char *)p->held.data + at;
+		const char *newline = memchr(line, '\n', p->held.len - at);
+
+		err = add_symbol(p, line, (size_t)(newline - line));
+		at += (size_t)(newline - line) + 1;
+	}
+	buf_reset(&p->held);
+	return err;
+}
+
 /*
- * Takes out the last group if no wanted address needs it (sym_wanted.h). The kernel's symbols come in
- * order, those of a module mostly not, so without the next higher one at hand it stays.
+ * Adds the last group if some wanted address needs it (sym_wanted.h). The kernel's symbols come in
+ * order, those of a module mostly not, so without the next higher one at hand it is added.
  */
-static void end_group(struct parser *p, uint64_t next)
+static int end_group(struct parser *p, uint64_t next)
 {
 	const struct sym_wanted *w = &p->b.wanted;
-	bool is_wanted = next > p->group ? sym_wanted_in(w, p->group, next)
-					 : sym_wanted_first(w, p->group) < w->count;
+	bool is_wanted = p->next_wanted < w->count &&
+			 (next < p->group || w->addrs[p->next_wanted] < next);
+	int err = 0;
 
-	if (!is_wanted && !p->is_neighbour) {
-		p->b.count = p->count_before;
-		p->b.names_len = p->names_before;
-	}
+	if (is_wanted || p->is_neighbour)
+		err = add_held(p);
+	buf_reset(&p->held);
 	p->is_neighbour = is_wanted || next < p->group;
+	if (next < p->group || (p->next_wanted < w->count && w->addrs[p->next_wanted] < next))
+		p->next_wanted = sym_wanted_first(w, next);
 	p->group = next;
-	p->count_before = p->b.count;
-	p->names_before = p->b.names_len;
+	return err;
+}
+
+static int hold(struct parser *p, uint64_t addr, const char *text, size_t len)
+{
+	int err = addr != p->group ? end_group(p, addr) : 0;
+
+	buf_put(&p->held, text, len);
+	buf_put_byte(&p->held, '\n');
+	return err ? err : buf_error(&p->held);
 }
 
 static int take_line(void *parser_ptr, const char *text, size_t len)
 {
 	struct parser *p = parser_ptr;
-	struct sym_candidate c = { 0 };
+	const char *rest;
 	struct line line;
-	int err;
+	uint64_t addr;
 
-	if (!parse_line(text, len, &line) || !strchr("tTwW", line.type))
+	rest = parse_head(text, text + len, &addr);
+	if (!rest)
+		kallsyms_count_other(&p->count, text, len);
+	if (!rest || !strchr("tTwW", rest[1]))
 		return 0;
-	if (line.addr == 0) {
+	if (len > KERNEL_NAME_MAX && !parse_line(text, len, &line))
+		return 0; /* its address ends no other symbol */
+	addr += p->offset;
+	if (addr == 0) {
 		p->hidden++;
 		return 0;
 	}
-	if (p->b.wanted.count && line.addr != p->group)
-		end_group(p, line.addr);
 	p->found = true;
-	c.addr = line.addr;
-	c.section = module_number(line.module);
-	c.rank = rank_of(&line);
-	err = sym_builder_add_name(&p->b, line.name, line.name_len, line.module, &c.name);
-	return err ? err : sym_builder_add(&p->b, &c);
+	kallsyms_count_line(&p->count);
+	if (p->copy.to)
+		kallsyms_copy_line(&p->copy, addr, rest, (size_t)(text + len - rest));
+	return p->b.wanted.count ? hold(p, addr, text, len) : add_symbol(p, text, len);
 }
 
 /* `err` is what the reading of lines gave. */
@@ -181,14 +241,19 @@ static int finish(struct parser *p, int err, struct sym_kernel **ret_kernel)
 {
 	struct sym_kernel *kernel = NULL;
 
+	if (!err)
+		err = add_held(p); /* nothing followed it */
 	if (!err && !p->found)
 		err = p->hidden ? -EPERM : -ENODATA;
 	if (err)
 		goto out;
+	if (p->copy.to)
+		kallsyms_copy_end(&p->copy);
 	err = -ENOMEM;
 	kernel = calloc(1, sizeof(*kernel));
 	if (!kernel)
 		goto out;
+	kernel->no_demangle = p->no_demangle;
 	kernel->readable = calloc(1, sizeof(*kernel->readable));
 	if (!kernel->readable)
 		goto out;
@@ -198,37 +263,59 @@ static int finish(struct parser *p, int err, struct sym_kernel **ret_kernel)
 	*ret_kernel = kernel;
 	kernel = NULL;
 out:
+	buf_fini(&p->held);
 	sym_builder_fini(&p->b);
 	sym_kernel_free(kernel);
 	return err;
 }
 
-static int start(struct parser *p, const struct sym_kernel_options *options)
+static int start(struct parser *p, uint64_t offset, const struct sym_kernel_options *options)
 {
-	*p = (struct parser){ 0 };
+	*p = (struct parser){ .offset = offset,
+			     .no_demangle = options->no_demangle,
+			     .copy = { .to = options->copy, .from = options->text } };
+	buf_init(&p->held, KEPT_MAX);
 	sym_builder_init(&p->b, SYM_INNERMOST_WINS, KEPT_MAX);
 	p->b.tail = TAIL;
 	return sym_wanted_add(&p->b.wanted, options->wanted, options->wanted_count);
 }
 
+/* What the reading of lines gave, and whether a copy was whole. */
+static int end(struct parser *p, int err, struct sym_kernel **ret_kernel)
+{
+	if (!err && p->offset && !kallsyms_count_agrees(&p->count))
+		err = -EBADMSG;
+	return finish(p, err, ret_kernel);
+}
+
+static int load(int fd, uint64_t offset, const struct sym_kernel_options *options,
+		struct sym_kernel **ret_kernel)
+{
+	struct line_cursor cursor = { 0 };
+	struct parser p;
+	int err = start(&p, offset, options);
+
+	if (!err)
+		err = lines_from(fd, &cursor, FILE_MAX, take_line, &p);
+	return end(&p, err, ret_kernel);
+}
+
 int sym_kernel_load(const char *path, const struct sym_kernel_options *options,
 		    struct sym_kernel **ret_kernel)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct line_cursor cursor = { 0 };
-	struct parser p;
-	int err;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 
 	if (fd < 0)
 		return -errno;
-	err = start(&p, options);
-	if (!err)
-		err = lines_from(fd, &cursor, FILE_MAX, take_line, &p);
+	err = load(fd, 0, options, ret_kernel);
 	close(fd);
-	err = finish(&p, err, ret_kernel);
-	if (!err)
-		(*ret_kernel)->no_demangle = options->no_demangle;
 	return err;
+}
+
+int sym_kernel_load_copy(int fd, uint64_t text, const struct sym_kernel_options *options,
+			 struct sym_kernel **ret_kernel)
+{
+	return text ? load(fd, text, options, ret_kernel) : -EINVAL;
 }
 
 /* The address of `_text`, which is among the first lines. Stops the reading. */
@@ -262,17 +349,16 @@ int sym_kernel_text(const char *path, uint64_t *ret_addr)
 	return 0;
 }
 
-int sym_kernel_parse(const char *text, size_t len, const struct sym_kernel_options *options,
-		     struct sym_kernel **ret_kernel)
+int sym_kernel_parse(const char *text, size_t len, uint64_t offset,
+		     const struct sym_kernel_options *options, struct sym_kernel **ret_kernel)
 {
 	uint64_t too_long;
 	struct parser p;
-	int err;
+	int err = start(&p, offset, options);
 
-	err = start(&p, options);
 	if (!err)
 		err = lines_of_text(text, len, take_line, &p, &too_long);
-	return finish(&p, err, ret_kernel);
+	return end(&p, err, ret_kernel);
 }
 
 void sym_kernel_free(struct sym_kernel *kernel)
@@ -308,24 +394,4 @@ enum sym_reason sym_kernel_find(const struct sym_kernel *kernel, uint64_t addr,
 		.start = found.start,
 	};
 	return SYM_OK;
-}
-
-int sym_kernel_build_id(const char *notes_path, char *ret_hex, size_t size)
-{
-	char hex[BUILD_ID_HEX_SIZE] = "";
-	struct buf notes;
-	int err;
-
-	if (size == 0)
-		return -EINVAL;
-	buf_init(&notes, NOTES_MAX);
-	err = file_read_path(notes_path, &notes);
-	if (!err && !build_id_in_notes(notes.data, notes.len, hex))
-		hex[0] = 0;
-	if (!err && strlen(hex) >= size)
-		err = -ENOSPC;
-	if (!err)
-		memcpy(ret_hex, hex, strlen(hex) + 1);
-	buf_fini(&notes);
-	return err;
 }

@@ -139,12 +139,16 @@ size_t sym_file_lines(const struct sym_file *file, uint64_t vaddr, struct sym_li
 
 /* ---- kernel ---- */
 
+struct buf;
 struct sym_kernel;
 
 struct sym_kernel_options {
 	bool no_demangle;
 	const uint64_t *wanted; /* as in sym_file_options */
 	size_t wanted_count;
+	/* Gets what sym_kernel_load_copy reads, or nothing if that cannot be; NULL: not wanted. */
+	struct buf *copy;
+	uint64_t text; /* with `copy`: where the kernel's code begins (sym_kernel_text) */
 };
 
 /*
@@ -154,6 +158,14 @@ struct sym_kernel_options {
  */
 int sym_kernel_load(const char *path, const struct sym_kernel_options *options,
 		    struct sym_kernel **ret_kernel);
+
+/*
+ * The same from a copy that sym_kernel_load made of a kernel of the same build: names of the kernel
+ * itself, without modules and BPF programs. text: where the code begins in the boot in question.
+ * -EBADMSG if it is not whole. 5 ms for few wanted addresses.
+ */
+int sym_kernel_load_copy(int fd, uint64_t text, const struct sym_kernel_options *options,
+			 struct sym_kernel **ret_kernel);
 void sym_kernel_free(struct sym_kernel *kernel);
 size_t sym_kernel_bytes(const struct sym_kernel *kernel);
 

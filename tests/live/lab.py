@@ -64,6 +64,7 @@ BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 SONDE = os.path.abspath(os.environ.get("SONDE", os.path.join(BUILD, "sonde")))
 WORKLOADS = os.path.abspath(os.environ.get("WORKLOADS", os.path.join(BUILD, "workloads")))
 FULL = os.environ.get("FULL", "0") == "1"
+os.environ["XDG_CACHE_HOME"] = os.path.abspath(os.path.join(BUILD, "live", "cache"))  # not the user's
 
 
 def seconds(short, full):

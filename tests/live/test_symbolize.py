@@ -130,6 +130,29 @@ def kernel_build_id():
     return notes[at + 4:at + 4 + size]
 
 
+@test("the kernel's symbols are kept by build-id while one records: the same names without kallsyms")
+def kept_symbols():
+    out, kept = scratch.path("kept.pb.gz"), scratch.path("kept")
+    copy = f"{os.environ['XDG_CACHE_HOME']}/sonde/kernel-{kernel_build_id().hex()}"
+    if os.path.exists(copy):
+        os.unlink(copy)
+    record_unnamed(program("kept_program"), out)
+    check(os.path.getsize(copy) > 1 << 20, "recording has kept nothing")
+    named = {}
+    for how in ("", kept, kept):
+        path = scratch.path(f"kept{len(named)}.pb.gz")
+        symbolize("--cache-dir", how, "-o", path, out)
+        named.setdefault(how, set()).update(functions(path))
+        equal(functions(path), named[""], f"names with --cache-dir '{how}'")
+    with open(f"{kept}/{os.path.basename(copy)}", "rb") as mine, open(copy, "rb") as recorded:
+        equal(mine.read() == recorded.read(), True, "the same copy")
+    # Of a damaged one nothing is believed.
+    os.truncate(f"{kept}/{os.path.basename(copy)}", 1 << 20)
+    symbolize("--cache-dir", kept, "-o", path, out)
+    equal(functions(path), named[""], "names with a damaged copy")
+    check(os.path.getsize(f"{kept}/{os.path.basename(copy)}") > 1 << 20, "it was not made anew")
+
+
 def write_vmlinux(path, build_id, symbols, text, base):
     """
     A kernel with its symbols, linked at `base`, of the functions that are at `text` on in kallsyms;
@@ -189,15 +212,15 @@ def vmlinux():
     path = f"{root}/usr/lib/debug/boot/vmlinux-{os.uname().release}"
     with lab.Sysctl("kernel.kptr_restrict", 2):  # so that this machine is another one
         write_vmlinux(path, build_id[:-1] + bytes([build_id[-1] ^ 1]), symbols, text, 0x4000000)
-        told = symbolize("--symfs", root, "-o", scratch.path("wrong.pb.gz"), out)
+        told = symbolize("--cache-dir", "", "--symfs", root, "-o", scratch.path("wrong.pb.gz"), out)
         check("another build-id" in told, "the cause is not told")
         equal(names_of_kernel(scratch.path("wrong.pb.gz"), "?")[1], [], "names of another kernel")
         write_vmlinux(path, build_id, symbols, text, 0x4000000)
-        symbolize("--symfs", root, "-o", scratch.path("right.pb.gz"), out)
+        symbolize("--cache-dir", "", "--symfs", root, "-o", scratch.path("right.pb.gz"), out)
         shutil.rmtree(root)
         link = f"{root}/.build-id/{build_id.hex()[:2]}/{build_id.hex()[2:]}.debug"
         write_vmlinux(link, build_id, symbols, text, 0xffffffff80000000)
-        symbolize("--debug-dir", root, "-o", scratch.path("linked.pb.gz"), out)
+        symbolize("--cache-dir", "", "--debug-dir", root, "-o", scratch.path("linked.pb.gz"), out)
     addresses = [a for a, _ in symbols]
     for name in ("right", "linked"):
         frames, named = names_of_kernel(scratch.path(name + ".pb.gz"), "vm_")

@@ -29,7 +29,7 @@ static struct sym_kernel *parse(const char *text)
 {
 	struct sym_kernel *kernel = NULL;
 
-	assert_int_equal(sym_kernel_parse(text, strlen(text), &any, &kernel), 0);
+	assert_int_equal(sym_kernel_parse(text, strlen(text), 0, &any, &kernel), 0);
 	return kernel;
 }
 
@@ -124,9 +124,9 @@ static void hidden_addresses(void **state)
 				     "0000000000000000 t hook\t[mod]\n";
 	struct sym_kernel *k = NULL;
 
-	assert_int_equal(sym_kernel_parse(hidden, strlen(hidden), &any, &k), -EPERM);
-	assert_int_equal(sym_kernel_parse("", 0, &any, &k), -ENODATA);
-	assert_int_equal(sym_kernel_parse("text\n", 5, &any, &k), -ENODATA);
+	assert_int_equal(sym_kernel_parse(hidden, strlen(hidden), 0, &any, &k), -EPERM);
+	assert_int_equal(sym_kernel_parse("", 0, 0, &any, &k), -ENODATA);
+	assert_int_equal(sym_kernel_parse("text\n", 5, 0, &any, &k), -ENODATA);
 	assert_int_equal(sym_kernel_load("/nonexistent", &any, &k), -ENOENT);
 	assert_null(k);
 	sym_kernel_free(NULL);
@@ -149,6 +149,7 @@ static void odd_modules(void **state)
 static void wanted_addresses(void **state)
 {
 	static const char unsorted[] = "1000 t a\t[m]\n1000 t aa\t[m]\n5000 t e\t[m]\n3000 t c\t[m]\n"
+				       "3800 t \t[m]\n3900 t  \n"
 				       "2000 t b\t[m]\n4000 t d\t[m]\n3000 t cc\t[m]\n9000 t z\n";
 	struct sym_kernel *all = parse(unsorted), *some;
 
@@ -157,7 +158,7 @@ static void wanted_addresses(void **state)
 		const struct sym_kernel_options options = { .wanted = wanted, .wanted_count = 3 };
 		char want[256];
 
-		assert_int_equal(sym_kernel_parse(unsorted, sizeof(unsorted) - 1, &options, &some), 0);
+		assert_int_equal(sym_kernel_parse(unsorted, sizeof(unsorted) - 1, 0, &options, &some), 0);
 		strcpy(want, at(all, addr));
 		assert_string_equal(at(some, addr), want);
 		strcpy(want, at(all, 0x2fff));
@@ -190,6 +191,108 @@ static void wanted_of_this_kernel(void **state)
 	}
 	sym_kernel_free(all);
 	sym_kernel_free(some);
+}
+
+/* ---- copies ---- */
+
+enum { SLIDE = 0x3000000 };
+
+static const uint64_t sample_text = 0xffffffff81000000;
+
+/* What parsing some text gives as a copy, "" if none can be made. */
+static struct buf copy_of(const char *text, uint64_t from)
+{
+	struct buf copy;
+	const struct sym_kernel_options options = { .copy = &copy, .text = from };
+	struct sym_kernel *kernel;
+
+	buf_init(&copy, 1 << 20);
+	assert_int_equal(sym_kernel_parse(text, strlen(text), 0, &options, &kernel), 0);
+	sym_kernel_free(kernel);
+	assert_non_null(buf_cstr(&copy));
+	return copy;
+}
+
+/* Whatever is asked of the kernel itself, the answer is the same; in another boot too. */
+static void copies(void **state)
+{
+	struct buf copy = copy_of(sample, sample_text);
+	struct sym_kernel *all = parse(sample), *again, *later;
+	const char *text = (const char *)copy.data;
+	char want[256];
+
+	assert_null(strstr(text, "ffffffff8"));
+	assert_null(strstr(text, "nf_hook"));
+	assert_null(strstr(text, "not_text"));
+	assert_int_equal(sym_kernel_parse(text, copy.len, sample_text, &any, &again), 0);
+	assert_int_equal(sym_kernel_parse(text, copy.len, sample_text + SLIDE, &any, &later), 0);
+	for (uint64_t addr = sample_text - 0x100; addr < sample_text + 0x3000; addr += 8) {
+		strcpy(want, at(all, addr));
+		assert_string_equal(at(again, addr), want);
+		assert_string_equal(at(later, addr + SLIDE), want);
+	}
+	assert_string_equal(at(again, 0xffffffffc0000010), "-");
+	assert_string_equal(at(later, sample_text), "-");
+	sym_kernel_free(all);
+	sym_kernel_free(again);
+	sym_kernel_free(later);
+	buf_fini(&copy);
+}
+
+/* Half a copy would give the last symbol's name to what was behind it. */
+static void copies_that_are_cut(void **state)
+{
+	struct buf copy = copy_of(sample, sample_text);
+	const char *text = (const char *)copy.data;
+	struct sym_kernel *k = NULL;
+
+	for (size_t len = 0; len < copy.len; len++)
+		assert_true(sym_kernel_parse(text, len, sample_text, &any, &k) < 0);
+	buf_put_str(&copy, "00001000 t behind_the_end\n");
+	text = (const char *)copy.data;
+	assert_int_equal(sym_kernel_parse(text, copy.len, sample_text, &any, &k), -EBADMSG);
+	assert_int_equal(sym_kernel_load_copy(-1, 0, &any, &k), -EINVAL);
+	assert_null(k);
+	buf_fini(&copy);
+}
+
+static void kernels_that_have_no_copy(void **state)
+{
+	struct buf below = copy_of(sample, sample_text + 1), far = copy_of(sample, 0x1000);
+
+	assert_int_equal(below.len, 0);
+	assert_int_equal(far.len, 0);
+	buf_fini(&below);
+	buf_fini(&far);
+}
+
+static void copy_of_this_kernel(void **state)
+{
+	struct sym_kernel_options options = { 0 };
+	struct sym_kernel *all = NULL, *again = NULL;
+	struct buf copy;
+	char want[256];
+	int fd;
+
+	if (sym_kernel_text("/proc/kallsyms", &options.text)) {
+		print_message("# skip: kallsyms hides addresses (kptr_restrict)\n");
+		skip();
+	}
+	buf_init(&copy, 64 << 20);
+	options.copy = &copy;
+	assert_int_equal(sym_kernel_load("/proc/kallsyms", &options, &all), 0);
+	lab_write("copy", copy.data, copy.len);
+	fd = open("copy", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(sym_kernel_load_copy(fd, options.text, &any, &again), 0);
+	close(fd);
+	for (uint64_t addr = options.text; addr < options.text + (32 << 20); addr += 0x135) {
+		strcpy(want, at(all, addr));
+		if (strstr(want, "[kernel.kallsyms]"))
+			assert_string_equal(at(again, addr), want);
+	}
+	sym_kernel_free(all);
+	sym_kernel_free(again);
+	buf_fini(&copy);
 }
 
 static void this_kernel(void **state)
@@ -242,6 +345,10 @@ int main(void)
 		cmocka_unit_test(hidden_addresses), cmocka_unit_test(odd_modules),
 		cmocka_unit_test(wanted_addresses),
 		cmocka_unit_test(wanted_of_this_kernel),
+		cmocka_unit_test(copies),
+		cmocka_unit_test(copies_that_are_cut),
+		cmocka_unit_test(kernels_that_have_no_copy),
+		cmocka_unit_test(copy_of_this_kernel),
 		cmocka_unit_test(this_kernel),      cmocka_unit_test(kernel_build_id),
 	};
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "cli/kernel_copy.h"
 #include "cli/symbolize.h"
 #include "symbolizer/build_id.h"
 
@@ -107,12 +108,40 @@ static void test_no_file_is_left_alone(void **state)
 	close(watch);
 }
 
+/* A kernel of another boot, or another machine: by what was kept of its build. */
+static void test_kernel_that_does_not_run(void **state)
+{
+	static const char id[] = "00112233445566778899aabbccddeeff00112233", kept[] = "00000010 t f\n# 1\n";
+	const struct symbolize_options options = { .cache_dir = dir };
+	struct symbolize_mapping mapping = { .path = "[kernel.kallsyms]", .build_id = id,
+					     .release = "", .kernel_text = 0x7000 };
+	struct symbolize_source source;
+	struct sym_hit hit;
+	struct buf text;
+
+	assert_int_not_equal(symbolize_source_open(&options, &mapping, &source), SYM_OK);
+	symbolize_source_close(&source);
+	buf_init(&text, 1024);
+	buf_put_str(&text, kept);
+	assert_int_equal(kernel_copy_save(dir, id, &text), 0);
+	buf_fini(&text);
+	assert_int_equal(symbolize_source_open(&options, &mapping, &source), SYM_OK);
+	assert_int_equal(symbolize_source_find(&source, 0x7018, &hit), SYM_OK);
+	assert_string_equal(hit.name, "f");
+	assert_int_equal(symbolize_source_find(&source, 0x7008, &hit), SYM_NOT_COVERED);
+	symbolize_source_close(&source);
+	mapping.kernel_text = 0; /* the profile does not tell */
+	assert_int_equal(symbolize_source_open(&options, &mapping, &source), SYM_NO_KALLSYMS);
+	symbolize_source_close(&source);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_below_symfs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_symfs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_file_is_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernel_that_does_not_run, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
