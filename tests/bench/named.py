@@ -6,7 +6,8 @@ usage: named.py [SECONDS [LOAD...]]     prints a table; each load is sampled twi
 
 `leaf` is the share of samples whose innermost function has a name of its own, `frames` that of all
 frames; `starts` is the share of frames shown as module!sub_<start>.
-Which debug packages are installed is told first; "without" looks in an empty folder.
+Which debug packages are installed is told first; "without" looks in an empty folder. POSTGRES: a
+folder with another build of its programs, where Debian's debug package cannot be had.
 """
 import collections
 import os
@@ -22,7 +23,7 @@ import lab  # noqa: E402
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
 DEBUG_DIR = '/usr/lib/debug'
 PACKAGES = ('libc6-dbg', 'python3.11-dbg', 'openjdk-17-dbg', 'postgresql-15-dbgsym')
-POSTGRES = '/usr/lib/postgresql/15/bin'
+POSTGRES = os.environ.get('POSTGRES', '/usr/lib/postgresql/15/bin')
 PYTHON = '''
 import json, re, zlib
 while True:
