@@ -328,18 +328,19 @@ static void test_full_queue(void **state)
 	assert_int_equal(table.symbols_due, 0);
 }
 
-/* The budget holds when many small files, each within it, come at once. */
+/* The budget holds when files within it come at once. Which is named: what waits counts, too. */
 static void test_budget_at_arrival(void **state)
 {
+	int counts[SYM_REASON_COUNT] = { 0 };
+
 	for (uint64_t i = 0; i < 3; i++)
 		assert_false(queue(LAB_FILE + i));
 	table.budget = 1;
 	assert_int_equal(reader_start(table.reader), 0);
 	settle(1);
-	assert_int_equal(table.opened, 1);
-	assert_int_equal(file_table_find(&table, LAB_FILE, 1)->reason, SYM_OK);
-	assert_int_equal(file_table_find(&table, LAB_FILE + 1, 1)->reason, SYM_NO_MEMORY);
-	assert_int_equal(file_table_find(&table, LAB_FILE + 2, 1)->reason, SYM_NO_MEMORY);
+	for (uint64_t i = 0; i < 3; i++)
+		counts[file_table_find(&table, LAB_FILE + i, 1)->reason]++;
+	assert_true(table.opened == 1 && counts[SYM_OK] == 1 && counts[SYM_NO_MEMORY] == 2);
 }
 
 /* Over the CPU budget what has not been read yet is left out too, and read later. */
@@ -395,6 +396,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reading_put_off_while_queued, setup_idle, teardown),
 		cmocka_unit_test_setup_teardown(test_drop_while_reading, setup_idle, teardown),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
