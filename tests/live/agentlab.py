@@ -231,11 +231,12 @@ def check_books(profiles, hz, cpus=None, allowed=0.03, lives=0):
     """
     The sums of profiles: what was kept, what was received, and what had to come. A collection's
     counters are read a drain later than its samples; the rest is in the next one, which is missing
-    for `lives` that were killed.
+    for `lives` that were killed. What waited for its names is in the profile that it was carried to.
     """
     total = {name: sum(p.facts.get(name, 0) for p in profiles) for name in profiles[0].facts}
     seconds = sum(p.seconds for p in profiles)
-    kept = sum(p.samples for p in profiles)
+    carried = sum(p.facts.get("carried_out", 0) - p.facts.get("carried_in", 0) for p in profiles)
+    kept = sum(p.samples for p in profiles) + carried
     lost = sum(total[name] for name in lab.LOST)
     unkept = sum(total[name] for name in lab.NOT_KEPT)
     want = seconds * hz * (cpus or os.cpu_count())
