@@ -48,8 +48,9 @@ SRC_proto := $(wildcard proto/*.c)
 # The _none.c take the places of http.c and transport.c in the static program: see there.
 SRC_prog := $(filter-out agent/main.c agent/http_none.c agent/export/transport_none.c,$(wildcard agent/*.c agent/*/*.c cli/*.c))
 # The definitions of the shared maps first: the linker wants them before their uses.
-# bpf/sched.bpf.c is an object of its own: who does not account loads nothing of it.
-BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c bpf/sched.bpf.c,$(wildcard bpf/*.bpf.c))
+# The accounting is an object of its own: who does not account loads nothing of it.
+SCHED_SRC := bpf/sched.bpf.c bpf/offcpu.bpf.c
+BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(SCHED_SRC),$(wildcard bpf/*.bpf.c))
 SKELS := $(GEN)/sonde.skel.h $(GEN)/sched.skel.h
 LIBS := -lzstd -lz -llzma -l:libiberty.a
 STATIC_LIBS := -lbpf -lelf -lsqlite3 -lm -lyaml -ljansson -lseccomp $(LIBS)
@@ -104,7 +105,7 @@ $(GEN)/$(1)/%.bpf.o: bpf/%.bpf.c $(GEN)/$(1)/flags
 $(GEN)/$(1)/sonde.o: $$(BPF_SRC:bpf/%.bpf.c=$(GEN)/$(1)/%.bpf.o)
 	$$(call say,BPFLINK,$$@)$$(BPFTOOL) gen object $$@ $$^
 
-$(GEN)/$(1)/sched.o: $(GEN)/$(1)/sched.bpf.o
+$(GEN)/$(1)/sched.o: $$(SCHED_SRC:bpf/%.bpf.c=$(GEN)/$(1)/%.bpf.o)
 	$$(call say,BPFLINK,$$@)$$(BPFTOOL) gen object $$@ $$^
 endef
 $(foreach a,x86_64 arm64,$(eval $(call bpf_arch,$(a))))

@@ -311,7 +311,7 @@ enum sonde_file_state {
 /* ---- maps ---- */
 
 enum sonde_kind {
-	SONDE_KIND_ON_CPU = 1,
+	SONDE_KIND_ON_CPU = 1, SONDE_KIND_OFF_CPU, SONDE_KIND_OFF_MAX, /* the last two: off_abi.h */
 };
 
 /* `counts`: one for each distinct stack of a process, cgroup and thread name. */
@@ -322,7 +322,7 @@ struct sonde_count_key {
 	__u64 user_stack;   /* id of a stack record, or 0: none */
 	__u64 kernel_stack; /* the same */
 	__u32 kind;
-	__u32 pad;
+	__u32 detail;       /* off the CPU: enum sonde_sched_state, and SONDE_OFF_LONG */
 };
 
 /* `overflow`: what found no room in `counts`. */

@@ -2,28 +2,12 @@
 /* The on-CPU program: runs for each overflow of the perf event of its CPU, maybe in NMI. */
 #include "bpf/count.bpf.h"
 #include "bpf/facts.bpf.h"
-#include "bpf/regs.bpf.h"
+#include "bpf/stacks.bpf.h"
 #include "bpf/target.bpf.h"
-#include "bpf/unwind.bpf.h"
 
-#define PF_KTHREAD 0x00200000
-#define PF_IO_WORKER 0x00000010
-
-/*
- * io_uring and vhost workers have an mm, but no user registers. A user task without an mm is in exit:
- * its samples are marked as those in exec are.
- */
-static __always_inline bool has_user_stack(struct task_struct *task)
-{
-	return !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER));
-}
-
-/* The id of the user stack, 0 if there is none. False if it could not be sent. */
 static __always_inline bool user_stack(struct walk_state *s, struct bpf_perf_event_data *ctx,
 				       struct task_struct *task, __u64 *ret_id)
 {
-	struct sonde_user_stack *stack = &s->stack;
-
 	if (!settings.user_stacks || !has_user_stack(task))
 		return true;
 	if (s->in_user) {
@@ -31,46 +15,10 @@ static __always_inline bool user_stack(struct walk_state *s, struct bpf_perf_eve
 		/* Keeps the compiler from joining this with the load below: the verifier wants
 		 * the context read through its own pointer. */
 		barrier();
-	} else if (s->mm && regs_of_task(&s->regs, task) == 0) {
-		regs_load(s, &s->regs);
 	} else {
-		s->pc = 0;
+		regs_load_saved(s, task);
 	}
-	unwind(s, SONDE_CONTEXT_PERF);
-	if (s->bound_to_process)
-		s->hash = hash_step(s->hash, s->process);
-	stack->head.type = SONDE_RECORD_USER_STACK;
-	*ret_id = s->hash;
-	return stack_send(s, &stack->head, s->hash,
-			  __builtin_offsetof(struct sonde_user_stack, frames) +
-				  (stack->count & (SONDE_MAX_FRAMES * 2 - 1)) *
-					  sizeof(struct sonde_frame));
-}
-
-static __always_inline bool kernel_stack(struct walk_state *s, struct bpf_perf_event_data *ctx,
-					 __u64 *ret_id)
-{
-	struct sonde_kernel_stack *stack = &s->kernel_stack;
-	__u64 hash = settings.seed + 3;
-	long bytes;
-	__u32 count;
-
-	if (!settings.kernel_stacks || s->in_user)
-		return true;
-	bytes = bpf_get_stack(ctx, stack->addrs, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
-	if (bytes <= 0) {
-		count_one(s->slot, SONDE_COUNT_KERNEL_STACK_ERROR);
-		return true;
-	}
-	count = ((__u64)bytes / sizeof(__u64)) & SONDE_MAX_KERNEL_FRAMES;
-	for (__u32 i = 0; i < SONDE_MAX_KERNEL_FRAMES && i < count; i++)
-		hash = hash_step(hash, stack->addrs[i]);
-	stack->head.type = SONDE_RECORD_KERNEL_STACK;
-	stack->count = count;
-	*ret_id = hash;
-	return stack_send(s, &stack->head, hash,
-			  __builtin_offsetof(struct sonde_kernel_stack, addrs) +
-				  count * sizeof(__u64));
+	return user_stack_send(s, SONDE_CONTEXT_PERF, ret_id);
 }
 
 static __always_inline void sample(struct walk_state *s, struct bpf_perf_event_data *ctx,
@@ -83,16 +31,13 @@ static __always_inline void sample(struct walk_state *s, struct bpf_perf_event_d
 	s->half = half;
 	s->slot = half;
 	s->in_user = regs_are_user(ctx);
-	s->mm = (__u64)BPF_CORE_READ(task, mm);
-	s->vdso = s->mm ? (__u64)BPF_CORE_READ(task, mm, context.vdso) : 0;
-	if (s->vdso <= ~0U)
-		s->vdso = 0; /* a 32-bit process has another image */
+	memory_of(s, task);
 	*key = (struct sonde_count_key){ .kind = SONDE_KIND_ON_CPU };
 	key->cgroup = cgroup_fact(s, task);
 	key->process = s->process = process_fact(s, task);
 	if (settings.thread_names)
 		key->thread = thread_fact(s);
-	whole = kernel_stack(s, ctx, &key->kernel_stack);
+	whole = s->in_user || kernel_stack_send(s, ctx, &key->kernel_stack);
 	whole = user_stack(s, ctx, task, &key->user_stack) && whole;
 	if (whole)
 		count_sample(s, key, ctx->sample_period);

@@ -5,139 +5,61 @@
  * waiting one. Not sched_waking: that may come while the thread is still on its way off the CPU,
  * sched_wakeup never does. sonde_sched_seed finds the threads that were there before.
  */
-#include "bpf/sched.bpf.h"
-#include "bpf/sched_reason.bpf.h"
-#include "bpf/sched_throttle.bpf.h"
+#include "bpf/sched_switch.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
 struct threads_map threads SEC(".maps");
 struct sched_cpus_map sched_cpus SEC(".maps");
 struct blanks_map blanks SEC(".maps");
-struct ring_map ring SEC(".maps");
-struct seen_facts_map seen_facts SEC(".maps");
+struct ring_map sched_ring SEC(".maps");
+struct seen_facts_map sched_facts SEC(".maps");
 struct counters_map counters SEC(".maps");
 struct walk_states_map walk_states SEC(".maps");
 
 const volatile struct sonde_settings settings = {};
 const volatile __u8 syscall_reasons[SONDE_SCHED_SYSCALLS] = {};
-const volatile bool switch_tells_state = false; /* sched_switch has a fourth argument (5.18) */
+const volatile bool switch_tells_state = false;
 
-volatile __u32 epoch = 0;        /* of the longest delays */
+volatile __u32 epoch = 0;
 volatile __u64 snapshot_ns = 0;
-volatile __u32 seeded = 0;       /* the seeding is over */
-volatile __u64 attached_ns = 0;  /* CLOCK_BOOTTIME: who came later was seen at birth */
-volatile __u32 seed_was_full = 0; /* some of those that were there before found no room */
+volatile __u32 seeded = 0;
+volatile __u64 attached_ns = 0;
+volatile __u32 seed_was_full = 0;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-static __always_inline __u32 task_state(struct task_struct *task)
-{
-	struct task_struct___state *old = (void *)task;
-
-	if (bpf_core_field_exists(task->__state))
-		return task->__state;
-	return old->state;
-}
-
-/*
- * What the previous task is from now on; `told` is the state that the scheduler decided by. The
- * task's own state is asked too: before 6.15 a task that a signal kept from sleeping is told as
- * blocked, yet stays on the run queue, its state set back to running.
- */
-static __always_inline __u32 state_after(struct task_struct *prev, bool preempt, __u32 told,
-					 __u32 last)
-{
-	if (preempt || !told || !task_state(prev))
-		return is_throttled(prev) ? SONDE_SCHED_THROTTLED : SONDE_SCHED_PREEMPTED;
-	return reason_of_block(prev, told, last);
-}
-
-/*
- * Before the seeding is over, a thread without a record will get one. Of those that were there
- * before and did find room, none is without one but what the seeding does not see: threads that
- * were half gone, and those of other pid namespaces. Their ends had no beginning.
- */
-static __always_inline void untracked_leaves(struct task_struct *prev, struct sonde_sched_cpu *cpu,
-					     bool dead, __u64 now)
-{
-	if (!seeded || (!seed_was_full && prev->start_boottime < attached_ns))
-		return;
-	if (cpu->untracked_at)
-		cpu->untracked_on_cpu_ns += now - cpu->untracked_at;
-	if (dead)
-		untracked_ends(cpu, now);
-}
-
-/* Counts the run that began at `now`; some are timed. */
-static __always_inline void run_ends(struct sonde_sched_cpu *cpu, __u64 now)
-{
-	if ((cpu->runs++ & (SONDE_SCHED_TIMED - 1)) == 0)
-		cpu->timed_ns += bpf_ktime_get_ns() - now;
-}
-
-static __always_inline void switch_out(struct task_struct *prev, bool preempt, __u32 told,
-				       __u64 now, struct sonde_sched_cpu *cpu)
-{
-	struct sonde_sched_thread *t = thread_find(prev);
-	bool dead = told & TASK_DEAD;
-	__u32 state;
-
-	if (!t) {
-		untracked_leaves(prev, cpu, dead, now);
-		return;
-	}
-	segment_cut(t, prev, (__u64)prev->cgroups, now, cpu);
-	state = dead ? SONDE_SCHED_OTHER : state_after(prev, preempt, told, t->reason);
-	thread_leaves(t, state, prev->se.sum_exec_runtime, now, cpu);
-	if (dead)
-		thread_end(t, prev, cpu);
-	else if (!is_blocked(state))
-		throttle_begin(t, prev);
-}
-
-/* For how long the task has been on a run queue, by the scheduler's own books; 0: not told. */
-static __always_inline __u64 queued_ns(struct task_struct *task)
-{
-	__u64 since;
-
-	if (!bpf_core_field_exists(task->sched_info) || !bpf_core_field_exists(task->se.cfs_rq))
-		return 0;
-	since = task->sched_info.last_queued;
-	return since ? task->se.cfs_rq->rq->clock - since : 0;
-}
-
-static __always_inline void switch_in(struct task_struct *next, __u64 now,
-				      struct sonde_sched_cpu *cpu)
-{
-	struct sonde_sched_thread *t = thread_find(next);
-
-	if (!t) {
-		cpu->untracked_at = now;
-		return;
-	}
-	segment_cut(t, next, (__u64)next->cgroups, now, cpu);
-	if (is_blocked(t->state))
-		wake_unseen(t, queued_ns(next), now, cpu);
-	thread_enters(t, throttle_end(t, next, now), now, epoch, cpu);
-	t->migrations = next->se.nr_migrations;
-}
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sonde_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct sonde_sched_cpu *cpu = sched_cpu();
+	struct sonde_sched_thread *t;
+	__u32 told;
 
 	if (!cpu)
 		return 0;
 	/* The idle tasks are no threads of anybody: all of them have the number 0. */
-	if (prev->pid)
-		switch_out(prev, preempt, switch_tells_state ? (__u32)ctx[3] : task_state(prev),
-			   now, cpu);
+	if (prev->pid) {
+		told = switch_tells_state ? (__u32)ctx[3] : task_state(prev);
+		t = thread_find(prev);
+		if (t) {
+			segment_cut(t, prev, (__u64)prev->cgroups, now, cpu);
+			switch_out(t, prev, state_to_be(t, prev, preempt, told), told, now, cpu);
+		} else {
+			untracked_leaves(prev, cpu, told & TASK_DEAD, now);
+		}
+	}
 	cpu->untracked_at = 0;
-	if (next->pid)
-		switch_in(next, now, cpu);
+	if (next->pid) {
+		t = thread_find(next);
+		if (t) {
+			segment_cut(t, next, (__u64)next->cgroups, now, cpu);
+			switch_in(t, next, now, cpu);
+		} else {
+			cpu->untracked_at = now;
+		}
+	}
 	run_ends(cpu, now);
 	return 0;
 }

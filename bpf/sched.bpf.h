@@ -11,14 +11,18 @@
 #ifndef BPF_SCHED_BPF_H
 #define BPF_SCHED_BPF_H
 
+#include "vmlinux.h"
+
+#include "bpf/off_abi.h"
 #include "bpf/sched_cgroup.bpf.h"
 #include "bpf/sched_state.bpf.h"
 
+/* Without stacks user space makes the values end with the first member, which is all that is used. */
 struct threads_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
 	__type(key, __u64);
-	__type(value, struct sonde_sched_thread);
+	__type(value, struct sonde_off_thread);
 };
 
 struct sched_cpus_map {
@@ -28,12 +32,12 @@ struct sched_cpus_map {
 	__type(value, struct sonde_sched_cpu);
 };
 
-/* One record to be filled by the seeding, one that stays empty. */
+/* One record to be filled by the seeding, one that stays empty. Values as those of `threads`. */
 struct blanks_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
 	__type(key, __u32);
-	__type(value, struct sonde_sched_thread);
+	__type(value, struct sonde_off_thread);
 };
 
 extern struct threads_map threads SEC(".maps");
@@ -102,11 +106,11 @@ static __always_inline void thread_fill(struct sonde_sched_thread *t, struct tas
 
 static __always_inline bool thread_send(struct sonde_sched_thread *t, enum sonde_sched_end end)
 {
-	bool wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > RING_WAKE_BYTES;
+	bool wake = bpf_ringbuf_query(&sched_ring, BPF_RB_AVAIL_DATA) > RING_WAKE_BYTES;
 	long err;
 
 	t->head.id = end;
-	err = bpf_ringbuf_output(&ring, t, sizeof(*t),
+	err = bpf_ringbuf_output(&sched_ring, t, sizeof(*t),
 				 wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	t->head.id = SONDE_SCHED_LIVE;
 	return !err;

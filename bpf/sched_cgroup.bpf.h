@@ -10,6 +10,10 @@
 #include "bpf/cgroup.bpf.h"
 #include "bpf/file.bpf.h"
 
+/* The accounting's own ring, and which cgroups it has sent there. */
+extern struct ring_map sched_ring SEC(".maps");
+extern struct seen_facts_map sched_facts SEC(".maps");
+
 static __always_inline __u64 sched_cgroup(struct walk_state *s, struct task_struct *task)
 {
 	struct sonde_cgroup *record = &s->cgroup_record;
@@ -20,7 +24,7 @@ static __always_inline __u64 sched_cgroup(struct walk_state *s, struct task_stru
 	__u32 size = 0, count = 0;
 	__u8 sent = 1;
 
-	if (bpf_map_lookup_elem(&seen_facts, &id))
+	if (bpf_map_lookup_elem(&sched_facts, &id))
 		return id;
 	for (int i = 0; i < SONDE_MAX_PATH_NAMES && node; i++) {
 		if (!path_append(record->names, &size, BPF_CORE_READ(node, name)))
@@ -34,10 +38,10 @@ static __always_inline __u64 sched_cgroup(struct walk_state *s, struct task_stru
 	record->names_size = size;
 	record->v2_count = by_v1 ? 0 : count;
 	record->v1_count = by_v1 ? count : 0;
-	if (bpf_ringbuf_output(&ring, record,
+	if (bpf_ringbuf_output(&sched_ring, record,
 			       path_record_size(__builtin_offsetof(struct sonde_cgroup, names) + size),
 			       BPF_RB_NO_WAKEUP) ||
-	    bpf_map_update_elem(&seen_facts, &id, &sent, BPF_ANY))
+	    bpf_map_update_elem(&sched_facts, &id, &sent, BPF_ANY))
 		count_one(s->slot, SONDE_COUNT_FACT_RETRY);
 	return id;
 }

@@ -21,7 +21,9 @@
 #define TASK_NOLOAD 0x0400
 #define TASK_FROZEN 0x8000 /* since 6.1; unused before */
 
+#ifndef PF_IO_WORKER
 #define PF_IO_WORKER 0x00000010
+#endif
 
 #define S_IFMT 0170000
 #define S_IFIFO 0010000
@@ -37,12 +39,17 @@ struct entry_regs {
 	bool none;     /* never was in user space */
 };
 
+/* Where in user space a thread entered the kernel. */
+struct entry_place {
+	__u64 ip, sp;
+};
+
 #if defined(__TARGET_ARCH_x86)
 
 #define REGS_SIZE sizeof(struct arch_regs)
 
 struct saved_regs {
-	unsigned long di, orig_ax, ip; /* neighbours in struct pt_regs */
+	unsigned long di, orig_ax, ip, cs, flags, sp; /* neighbours in struct pt_regs */
 };
 #define SAVED_REGS_OFFSET __builtin_offsetof(struct arch_regs, di)
 
@@ -53,22 +60,34 @@ static __always_inline void entry_regs_from(struct entry_regs *to, const struct 
 	to->none = from->ip == 0;
 }
 
+static __always_inline void entry_place_from(struct entry_place *to, const struct saved_regs *from)
+{
+	to->ip = from->ip;
+	to->sp = from->sp;
+}
+
 #elif defined(__TARGET_ARCH_arm64)
 
 #define REGS_SIZE 336
 
 struct saved_regs {
-	unsigned long pc, pstate, orig_x0;
+	unsigned long sp, pc, pstate, orig_x0;
 	__s32 syscallno;
 	__u32 unused;
 };
-#define SAVED_REGS_OFFSET __builtin_offsetof(struct arch_regs, pc)
+#define SAVED_REGS_OFFSET __builtin_offsetof(struct arch_regs, sp)
 
 static __always_inline void entry_regs_from(struct entry_regs *to, const struct saved_regs *from)
 {
 	to->first = from->orig_x0;
 	to->syscall = from->syscallno;
 	to->none = from->pc == 0;
+}
+
+static __always_inline void entry_place_from(struct entry_place *to, const struct saved_regs *from)
+{
+	to->ip = from->pc;
+	to->sp = from->sp;
 }
 
 #else
@@ -92,6 +111,19 @@ static __always_inline void entry_regs_read(struct entry_regs *to, struct task_s
 	bpf_probe_read_kernel(&saved, sizeof(saved), task->stack + KERNEL_STACK_BYTES - REGS_SIZE +
 							     SAVED_REGS_OFFSET);
 	entry_regs_from(to, &saved);
+}
+
+static __always_inline void entry_place_read(struct entry_place *to, struct task_struct *task)
+{
+	struct saved_regs saved = {};
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
+		entry_place_from(to, (void *)bpf_task_pt_regs(task) + SAVED_REGS_OFFSET);
+		return;
+	}
+	bpf_probe_read_kernel(&saved, sizeof(saved), task->stack + KERNEL_STACK_BYTES - REGS_SIZE +
+							     SAVED_REGS_OFFSET);
+	entry_place_from(to, &saved);
 }
 
 /* Pipe, socket, or anything else. */

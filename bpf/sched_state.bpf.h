@@ -16,7 +16,9 @@
 
 #include "bpf/sched_abi.h"
 
+#ifndef PF_KTHREAD
 #define PF_KTHREAD 0x00200000
+#endif
 
 /* floor(log2(n)); 0 for 0. Without a loop: the verifier walks each branch but once. */
 static __always_inline __u32 log2_floor(__u64 n)

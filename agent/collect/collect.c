@@ -213,6 +213,20 @@ int collect_add_target(struct collect *c, pid_t pid)
 				    sizeof(ticks), BPF_ANY);
 }
 
+bool collect_is_target(const struct collect *c, uint32_t tgid, uint64_t start_ns)
+{
+	uint64_t ticks;
+
+	return c->options.target == SONDE_TARGET_PROCESSES &&
+	       bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.targets), &tgid, &ticks) == 0 &&
+	       ticks == start_ns / SONDE_NS_PER_TICK;
+}
+
+bool collect_takes_all(const struct collect *c)
+{
+	return c->options.target == SONDE_TARGET_ALL;
+}
+
 void collect_set_frequency(struct collect *c, uint32_t hz)
 {
 	perf_events_set_frequency(c->perf, hz);

@@ -78,6 +78,12 @@ void collect_close(struct collect *c);
  */
 int collect_add_target(struct collect *c, pid_t pid);
 
+/* Whether the process is one of the targets now, of process targets; of others it is not known here. */
+bool collect_is_target(const struct collect *c, uint32_t tgid, uint64_t start_ns);
+
+/* Whether every process is a target, as far as the kernel side is asked. */
+bool collect_takes_all(const struct collect *c);
+
 int collect_start(struct collect *c);
 
 /*

@@ -74,6 +74,9 @@ void cpu_books_start(struct collect *c);
 void cpu_books_read(struct collect *c);
 void cpu_books_reconcile(struct collect *c);
 
+/* Waits until no program that began before is still running. */
+int collect_wait_for_programs(struct collect *c);
+
 /* Ring buffer callback. */
 int drain_record(void *context, void *bytes, size_t size);
 

@@ -38,7 +38,7 @@ int collect_poll(struct collect *c)
  * Waits until no program that began before is still running: updating a map of maps waits for
  * an RCU grace period, and the programs run inside one.
  */
-static int wait_for_programs(struct collect *c)
+int collect_wait_for_programs(struct collect *c)
 {
 	__u32 zero = 0, inner = (__u32)c->barrier_inner_fd;
 
@@ -151,7 +151,7 @@ static int drain(struct collect *c)
 	cpu_books_read(c);
 	c->skel->bss->active_half = !half;
 	c->flipped = clock_monotonic();
-	err = wait_for_programs(c);
+	err = collect_wait_for_programs(c);
 	if (!err) {
 		books = close_books(c, half);
 		cpu_books_reconcile(c);

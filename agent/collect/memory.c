@@ -29,12 +29,19 @@ static uint64_t map_bytes(int fd)
 	return bytes;
 }
 
+uint64_t memory_of_map(const struct bpf_map *map)
+{
+	int fd = bpf_map__fd(map);
+
+	return fd < 0 ? 0 : map_bytes(fd);
+}
+
 uint64_t memory_of_maps(const struct bpf_object *object)
 {
 	struct bpf_map *map;
 	uint64_t bytes = 0;
 
 	bpf_object__for_each_map (map, object)
-		bytes += map_bytes(bpf_map__fd(map));
+		bytes += memory_of_map(map);
 	return bytes;
 }

@@ -8,5 +8,6 @@
 
 /* Of all maps of an object that are loaded; what cannot be read counts 0. */
 uint64_t memory_of_maps(const struct bpf_object *object);
+uint64_t memory_of_map(const struct bpf_map *map);
 
 #endif

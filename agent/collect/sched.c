@@ -46,12 +46,17 @@ static void fill_settings(struct sched_bpf *skel)
 
 static int load(struct sched_collect *c, const struct sched_collect_options *options)
 {
+	int err;
+
 	libbpf_set_print(NULL); /* its text would bypass the rule of one line */
 	c->skel = sched_bpf__open();
 	if (!c->skel)
 		return -errno;
 	fill_settings(c->skel);
 	bpf_map__set_max_entries(c->skel->maps.threads, options->max_threads);
+	err = sched_stacks_prepare(c, options->stacks);
+	if (err)
+		return err;
 	/* These two are run from here. */
 	bpf_program__set_autoattach(c->skel->progs.sonde_sched_seed, false);
 	bpf_program__set_autoattach(c->skel->progs.sonde_sched_tick, false);
@@ -115,8 +120,10 @@ static int clear(struct sched_collect *c)
 
 static int attach(struct sched_collect *c)
 {
-	int err = sched_bpf__attach(c->skel);
+	int err;
 
+	sched_stacks_begin(c);
+	err = sched_bpf__attach(c->skel);
 	if (err)
 		return err;
 	c->skel->bss->attached_ns = clock_read(CLOCK_BOOTTIME);
@@ -150,7 +157,7 @@ static int start(struct sched_collect *c)
 	c->possible_cpus = libbpf_num_possible_cpus();
 	if (c->possible_cpus < 0)
 		return c->possible_cpus;
-	c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.ring), sched_read_record, c, NULL);
+	c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.sched_ring), sched_read_record, c, NULL);
 	if (!c->ring)
 		return -errno;
 	c->seed = bpf_program__attach_iter(c->skel->progs.sonde_sched_seed, NULL);
@@ -207,14 +214,14 @@ void sched_collect_close(struct sched_collect *c)
 
 uint64_t sched_collect_map_bytes(const struct sched_collect *c)
 {
-	return memory_of_maps(c->skel->obj);
+	return memory_of_maps(c->skel->obj) - sched_stacks_shared_bytes(c);
 }
 
 void sched_collect_forget_cgroup(void *collect, uint64_t id)
 {
 	struct sched_collect *c = collect;
 
-	bpf_map_delete_elem(bpf_map__fd(c->skel->maps.seen_facts), &id);
+	bpf_map_delete_elem(bpf_map__fd(c->skel->maps.sched_facts), &id);
 }
 
 int sched_collect_fd(const struct sched_collect *c)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/off_abi.h"
 #include "bpf/sched_abi.h"
 
 /* All CPUs together, from the start to `now_ns`. */

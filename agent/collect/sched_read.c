@@ -50,6 +50,8 @@ void sched_collect_tick(struct sched_collect *c)
  */
 static bool read_whole(struct sched_collect *c, __u64 key, struct sonde_sched_thread *thread)
 {
+	if (c->base)
+		sched_stacks_as_of_flip(c, (struct sonde_off_thread *)thread);
 	for (int i = 0; !sched_thread_is_whole(thread); i++) {
 		if (i == READ_TRIES) {
 			c->torn++;
@@ -57,6 +59,8 @@ static bool read_whole(struct sched_collect *c, __u64 key, struct sonde_sched_th
 		}
 		if (bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.threads), &key, thread))
 			return false;
+		if (c->base)
+			sched_stacks_as_of_flip(c, (struct sonde_off_thread *)thread);
 	}
 	return true;
 }
@@ -76,6 +80,9 @@ static void handle_thread(void *context, const void *key, void *value)
 		return;
 	r->machine->threads++;
 	r->c->handler.thread(r->c->handler.context, thread, r->c->now_ns, r->c->epoch);
+	if (r->c->base)
+		r->c->handler.open(r->c->handler.context, value, r->c->now_ns,
+				   r->c->skel->bss->off_from_ns[r->c->retired]);
 }
 
 static int read_threads(struct sched_collect *c, struct sched_machine *machine)
@@ -85,7 +92,7 @@ static int read_threads(struct sched_collect *c, struct sched_machine *machine)
 	return map_each(&(struct map_each){
 		.fd = bpf_map__fd(c->skel->maps.threads),
 		.key_size = sizeof(__u64),
-		.value_size = sizeof(struct sonde_sched_thread),
+		.value_size = c->thread_bytes,
 		.batch = FIRST_BATCH,
 		.handle = handle_thread,
 		.context = &reading,
@@ -144,6 +151,8 @@ int sched_collect_snapshot(struct sched_collect *c, struct sched_machine *ret_ma
 	sched_collect_tick(c);
 	m.now_ns = c->now_ns = clock_monotonic();
 	c->skel->bss->snapshot_ns = c->now_ns;
+	if (c->base)
+		sched_stacks_flip(c, m.now_ns);
 	/* Living threads first: of one that ends meanwhile the ring's record is the later one. */
 	err = read_threads(c, &m);
 	if (err)

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "bpf/abi.h"
+#include "bpf/off_abi.h"
 
 #define HOST_KERNEL_BIT (1ULL << 63)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -56,6 +56,7 @@ extern struct host host;
 /* Empties memory, maps and ring; settings: all processes, user and kernel stacks. */
 void host_reset(void);
 struct sonde_settings *host_settings(void);
+struct sonde_off_settings *host_off_settings(void);
 
 static inline __u64 kernel_addr(const void *host_pointer)
 {

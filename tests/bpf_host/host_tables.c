@@ -8,7 +8,7 @@
 #include "host_maps.h"
 #include "host_private.h"
 
-enum { MAX_MAPS = 16, RING_BYTES = 8 << 20, LARGE_BYTES = 1 << 20 };
+enum { MAX_MAPS = 24, RING_BYTES = 8 << 20, LARGE_BYTES = 1 << 20 };
 
 static struct table {
 	__u8 *keys, *values;

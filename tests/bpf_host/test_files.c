@@ -176,6 +176,26 @@ static void test_unreadable_name_ends_the_path(void **state)
 	CHECK_NAMES(file_record(2000), "libc.so.6\0");
 }
 
+/* `files` is written in NMI: programs of tracepoints only read it. */
+static void test_tracepoints_note_apart_what_they_asked(void **state)
+{
+	struct walk_state *s = walk_state(SONDE_CONTEXT_TRACEPOINT);
+	__u64 id = SONDE_FILE_ID_BIT | 5;
+	__u8 known = SONDE_FILE_TABLE;
+
+	s->context = SONDE_CONTEXT_TRACEPOINT;
+	s->slot = SONDE_SLOT_TRACEPOINT;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(file_state(s, kernel_ptr(p.lib), id, LAB_LIB, LAB_LIB + 4096),
+				 SONDE_FILE_ASKED);
+	assert_int_equal(ring_count(SONDE_RECORD_FILE), 1);
+	assert_int_equal(map_count_entries(&files), 0);
+	assert_int_equal(map_count_entries(&exec_files), 1);
+	assert_int_equal(bpf_map_update_elem(&files, &id, &known, BPF_ANY), 0);
+	assert_int_equal(file_state(s, kernel_ptr(p.lib), id, LAB_LIB, LAB_LIB + 4096),
+			 SONDE_FILE_TABLE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +206,7 @@ int main(void)
 		cmocka_unit_test_setup(test_ids_depend_on_the_seed, setup),
 		cmocka_unit_test_setup(test_long_paths, setup),
 		cmocka_unit_test_setup(test_unreadable_name_ends_the_path, setup),
+		cmocka_unit_test_setup(test_tracepoints_note_apart_what_they_asked, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
