@@ -16,6 +16,8 @@ static void on_event(void *context, const struct event *event)
 	struct agent *a = context;
 
 	resolver_event(a->resolver, event);
+	if (a->off && event->type == SONDE_RECORD_PROCESS)
+		agent_off_process(a->off, event);
 	/* A file that cannot be opened has its answer at once. */
 	if (event->type == SONDE_RECORD_FILE)
 		tables_feed(&a->tables, a->collect, a->resolver);
@@ -26,7 +28,8 @@ static void on_count(void *context, const struct sonde_count_key *key,
 {
 	struct agent *a = context;
 
-	resolver_count(a->resolver, key, count);
+	if (!a->off || !agent_off_on_cpu(a->off, key, count))
+		resolver_count(a->resolver, key, count);
 }
 
 static void on_overflow(void *context, const struct sonde_overflow_key *key,
@@ -71,6 +74,10 @@ static int open_parts(struct agent *a, char *reason, size_t reason_size)
 
 	if (err)
 		return err;
+	if (options->off.enabled)
+		err = agent_off_open(&options->off, a->collect, &a->off, reason, reason_size);
+	if (err)
+		return err;
 	/* After the programs are loaded, so that kallsyms knows them. */
 	err = resolver_new(&resolve, &a->resolver);
 	if (!err)
@@ -112,6 +119,7 @@ void agent_close(struct agent *a)
 	tables_fini(&a->tables);
 	if (a->fd >= 0)
 		close(a->fd);
+	agent_off_close(a->off); /* before what it shares with the collect */
 	collect_close(a->collect);
 	resolver_free(a->resolver);
 	profile_free(a->profile);
@@ -130,7 +138,7 @@ int agent_start(struct agent *a)
 	if (err)
 		return err;
 	agent_start_clock(a, clock_monotonic());
-	return collect_start(a->collect);
+	return a->off && !a->options.off.wall ? 0 : collect_start(a->collect);
 }
 
 int agent_call_in_reader(struct agent *a, int (*fn)(void))
@@ -160,8 +168,11 @@ static void forward_forgotten(struct agent *a)
 	enum resolver_thing thing;
 	uint64_t id;
 
-	while (resolver_next_forgotten(a->resolver, &thing, &id))
+	while (resolver_next_forgotten(a->resolver, &thing, &id)) {
 		collect_forget(a->collect, things[thing], id);
+		if (a->off)
+			agent_off_forget(a->off, things[thing], id);
+	}
 	while (resolver_next_refused(a->resolver, &id))
 		collect_refuse_cgroup(a->collect, id);
 }
@@ -188,6 +199,8 @@ int agent_drain(struct agent *a)
 	take_in_files(a); /* before the counts that have use for their symbols */
 	resolver_drain(a->resolver);
 	err = collect_drain(a->collect);
+	if (!err && a->off)
+		err = agent_off_drain(a->off, a->resolver);
 	tables_tick(&a->tables, a->collect, a->resolver);
 	resolver_tick(a->resolver);
 	forward_forgotten(a);
@@ -200,6 +213,7 @@ void agent_totals(struct agent *a, struct agent_totals *ret_totals)
 
 	collect_totals(a->collect, &t.collect);
 	resolver_totals(a->resolver, &t.resolve);
+	agent_off_totals(a->off, &t.off);
 	books_move_filtered(&t);
 	*ret_totals = books_since(&t, &a->warm_up);
 }
@@ -222,7 +236,7 @@ void agent_drop_symbols(struct agent *a)
 
 uint64_t agent_map_bytes(const struct agent *a)
 {
-	return collect_map_bytes(a->collect);
+	return collect_map_bytes(a->collect) + (a->off ? agent_off_map_bytes(a->off) : 0);
 }
 
 int agent_comment(struct agent *a, const char *text)

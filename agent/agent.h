@@ -8,6 +8,7 @@
 #define AGENT_AGENT_H
 
 #include "agent/collect/collect.h"
+#include "agent/collect/sched.h"
 #include "agent/resolve/resolve.h"
 #include "base/clock.h"
 #include "proto/profile.h"
@@ -20,8 +21,18 @@ enum { AGENT_NICE = -10, AGENT_SYMBOL_BYTES = 64 << 20 };
 
 struct agent;
 
+/* Time off the CPU in the profile, by stack. */
+struct agent_off_options {
+	bool enabled;
+	bool wall;       /* beside the samples on a CPU, as one time; else nothing is sampled */
+	uint64_t min_ns; /* no shorter waits */
+	uint32_t states; /* bits of enum sonde_sched_state */
+	uint32_t max_threads;
+};
+
 struct agent_options {
 	struct collect_options collect;
+	struct agent_off_options off;
 	const char *debug_dir;
 	const char *symfs;
 	bool no_demangle;
@@ -32,10 +43,20 @@ struct agent_options {
 	nsec_t last_wait_ns;  /* for files that are still being read, at the last profile */
 };
 
+/* Of time off the CPU. */
+struct agent_off_totals {
+	struct off_totals kernel;
+	uint64_t duration_ns; /* of the intervals that were accounted for */
+	uint64_t states_ns[SONDE_SCHED_STATE_COUNT]; /* what the books say of those states, all rows */
+	uint64_t unstacked_ns; /* of it without a stack */
+	uint64_t refused, errors; /* strata or stacks without room here; intervals that could not be read */
+};
+
 /* The books of a run: what should have come, what came, what became of it. */
 struct agent_totals {
 	struct collect_totals collect;
 	struct resolver_totals resolve;
+	struct agent_off_totals off;
 };
 
 /* On failure `reason` holds one line: what, why, and what to do. */

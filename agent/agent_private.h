@@ -4,12 +4,14 @@
 #define AGENT_AGENT_PRIVATE_H
 
 #include "agent/agent.h"
+#include "agent/off.h"
 #include "agent/tables.h"
 
 struct agent {
 	struct agent_options options;
 	struct collect *collect;
 	struct resolver *resolver;
+	struct agent_off *off; /* NULL: only what runs on a CPU */
 	int fd; /* an epoll of those of both */
 	struct table_feeder tables;
 	struct profile *profile; /* in the making */

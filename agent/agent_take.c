@@ -35,6 +35,12 @@ int agent_prepare_profile(struct agent *a)
 	if (err)
 		return err;
 	a->profile = p;
+	if (a->off) {
+		err = agent_off_prepare(&a->options.off, p, a->resolver);
+		if (!err)
+			resolver_begin(a->resolver, p);
+		return err;
+	}
 	strings[0] = profile_string(p, type);
 	strings[1] = profile_string(p, unit);
 	if (profile_add_type(p, "samples", "count") < 0 || profile_add_type(p, type, unit) < 0 ||
@@ -67,7 +73,7 @@ static int add_comments(struct agent *a, const struct agent_totals *t)
 		err = profile_add_comment(p, "host: %s", host.nodename);
 	if (!err)
 		err = profile_add_comment(p, "kernel: %s %s", host.release, host.machine);
-	if (!err)
+	if (!err && (!a->off || a->options.off.wall))
 		err = profile_add_comment(p, "event: %s at %u Hz on %zu CPUs",
 					  collect_is_hardware(a->collect) ? "cycles" : "cpu-clock",
 					  collect_frequency(a->collect),
@@ -78,6 +84,8 @@ static int add_comments(struct agent *a, const struct agent_totals *t)
 	/* Where it lies in this boot, so that its addresses can be named later. */
 	if (!err && a->options.no_symbols && sym_kernel_text("/proc/kallsyms", &text) == 0)
 		err = profile_add_comment(p, AGENT_KERNEL_TEXT "%llx", (unsigned long long)text);
+	if (!err && a->off)
+		err = agent_off_comment(&a->options.off, p, &t->off);
 	return err ? err : books_add(p, t);
 }
 
@@ -153,7 +161,8 @@ static int take(struct agent *a, enum take why, struct profile **ret_profile)
 	t = books_since(&now, &a->taken);
 	add_lost_weight(a, &t);
 	resolver_end(a->resolver);
-	p->period = mean_period(a, &t);
+	if (!a->off || a->options.off.wall)
+		p->period = mean_period(a, &t);
 	err = add_comments(a, &t);
 	a->profile = NULL;
 	a->taken = now;
@@ -180,6 +189,8 @@ int agent_warm_up(struct agent *a)
 	uint64_t files = 0, before;
 	int err = 0;
 
+	if (a->off)
+		agent_off_warm(a->off, true);
 	while (!err && (spent = clock_monotonic() - start) < WARM_UP_TABLES) {
 		struct pollfd ring = { .fd = agent_fd(a), .events = POLLIN };
 		struct resolver_totals totals;
@@ -195,6 +206,8 @@ int agent_warm_up(struct agent *a)
 		    (spent >= WARM_UP_MOST || (n == 0 && files == before)))
 			break;
 	}
+	if (a->off)
+		agent_off_warm(a->off, false);
 	if (!err)
 		err = take(a, TAKE_UNWANTED, &unwanted);
 	if (err)

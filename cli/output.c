@@ -61,11 +61,21 @@ bool output_knows(const char *path)
 	return format_of(path) != NULL;
 }
 
+/* The type that the profile says to be looked at first. */
+static size_t first_type(const struct profile *p)
+{
+	for (size_t i = 0; p->default_type && i < p->type_count; i++) {
+		if (p->types[i].type == p->default_type)
+			return i;
+	}
+	return 0;
+}
+
 static int write_format(const struct profile *p, const struct format *format,
 			struct byte_sink sink)
 {
 	if (format->folded)
-		return folded_write(p, 0, sink);
+		return folded_write(p, first_type(p), sink);
 	return pprof_write_compressed(p, format->compression, sink);
 }
 

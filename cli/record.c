@@ -46,6 +46,14 @@ const struct option_row record_rows[] = {
 	  "ends in .pb.gz, .pb.zst, .pb or .folded; - for standard output" },
 	{ "cpu-clock", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(cpu_clock),
 	  "sample by time even where there is a hardware cycle counter" },
+	{ "off-cpu", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(off_cpu),
+	  "where threads wait, in place of where they run: exact times, by stack and reason" },
+	{ "wall", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(wall),
+	  "both as one: where time goes by the clock on the wall" },
+	{ "min-wait", 0, OPTION_DURATION, "TIME", NULL, 0, 0, FIELD(min_wait_ns),
+	  "off-CPU: leave out shorter waits" },
+	{ "reason", 0, OPTION_TEXT, "REASONS", NULL, 0, 0, FIELD(reasons),
+	  "off-CPU: only waits for these (lock, disk, poll, ..., woken and preempted for a CPU)" },
 	{ "idle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(idle), "keep samples of idle CPUs" },
 	{ "no-demangle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(no_demangle),
 	  "names as they stand in the symbol tables" },
@@ -84,6 +92,14 @@ static int check_options(struct record_options *o, char *reason, size_t size)
 	if (has_empty_item(o->container) || has_empty_item(o->pod_uid)) {
 		snprintf(reason, size, "%s: an id is empty, and would fit everything",
 			 o->container ? "--container" : "--pod-uid");
+		return -EINVAL;
+	}
+	if (o->off_cpu && o->wall) {
+		snprintf(reason, size, "--wall has what --off-cpu has, too: choose one");
+		return -EINVAL;
+	}
+	if ((o->min_wait_ns || o->reasons) && !o->off_cpu && !o->wall) {
+		snprintf(reason, size, "--min-wait and --reason choose waits: with --off-cpu or --wall");
 		return -EINVAL;
 	}
 	if (!output_knows(o->output)) {
@@ -179,7 +195,9 @@ static int write_profile(struct agent *agent, const struct record_options *o,
 		snprintf(reason, size, "%s: %s; the profile is lost", o->output, strerror(-err));
 	profile_free(profile);
 	agent_totals(agent, &totals);
-	if (!err && !o->quiet)
+	if (!err && !o->quiet && (o->off_cpu || o->wall))
+		record_off_summary(&totals, o->output, bytes);
+	else if (!err && !o->quiet)
 		record_summary(&totals, agent, o->output, bytes, duration);
 	if (!err && (o->container || o->pod_uid) && totals.resolve.samples == 0) {
 		snprintf(reason, size, "%s %s: nothing like it ran on a CPU; the profile is empty",
@@ -259,6 +277,8 @@ static int record(struct record_options *o)
 	char reason[REASON_BYTES] = "";
 	int status = 0, err = check_namespace(o, reason, sizeof(reason));
 
+	if (!err)
+		err = record_off_options(o, &options, reason, sizeof(reason));
 	if (!err)
 		err = find_target(o, &target, &options, reason, sizeof(reason));
 	/* Before anything is recorded that could not be written. */

@@ -27,6 +27,9 @@ struct record_options {
 	const char *debug_dir;
 	const char *symfs;
 	bool quiet;
+	bool off_cpu, wall;
+	uint64_t min_wait_ns;
+	const char *reasons; /* NULL: all */
 	char **command; /* NULL: none */
 };
 
@@ -46,6 +49,10 @@ int target_parse_pids(const char *list, struct record_target *target, char *reas
  * with one line in `reason`.
  */
 int target_find_cgroup(const char *path, struct record_target *target, char *reason, size_t size);
+
+/* Options for time off the CPU into those of the agent: 0, or -EINVAL with one line in `reason`. */
+int record_off_options(const struct record_options *options, struct agent_options *agent,
+		       char *reason, size_t size);
 
 /* A command that has been forked but waits for launch_go before it runs. */
 struct launch {
@@ -74,7 +81,9 @@ int record_loop(struct agent *agent, const struct record_options *options,
 		const struct record_target *target, struct launch *launch, char *reason,
 		size_t size);
 
-/* The books of the run, on standard error. */
+/* The books of the run, on standard error; of time off the CPU if that is in it. */
+void record_off_summary(const struct agent_totals *totals, const char *output, uint64_t bytes);
+
 void record_summary(const struct agent_totals *totals, struct agent *agent, const char *output,
 		    uint64_t bytes, uint64_t duration_ns);
 

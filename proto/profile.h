@@ -88,6 +88,7 @@ struct profile {
 	int64_t time_ns;     /* start, since the epoch */
 	int64_t duration_ns;
 	uint32_t default_type; /* string; 0: the last type */
+	uint32_t maxima;       /* bits of types whose values are maxima: of equal samples the larger stays */
 
 	struct profile_mapping *mappings;
 	struct profile_function *functions;

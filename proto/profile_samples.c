@@ -102,8 +102,12 @@ static void add_values(const struct profile *p, struct profile_sample *sample,
 		       const int64_t *values)
 {
 	for (size_t i = 0; i < p->type_count; i++) {
-		if (__builtin_add_overflow(sample->values[i], values[i], &sample->values[i]))
+		if (p->maxima >> i & 1) {
+			if (sample->values[i] < values[i])
+				sample->values[i] = values[i];
+		} else if (__builtin_add_overflow(sample->values[i], values[i], &sample->values[i])) {
 			sample->values[i] = INT64_MAX;
+		}
 	}
 }
 

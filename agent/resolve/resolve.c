@@ -18,7 +18,6 @@ enum {
 	KEEP_STACKS = 10,
 	MAX_FRAME_LOCATIONS = 1 << 20,
 	MAX_MAPPINGS = 65536,
-	MAX_LABELS = 8,
 };
 
 int resolver_new(const struct resolver_options *options, struct resolver **ret_resolver)
@@ -36,6 +35,9 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret_r
 		return -ENOMEM;
 	r->options = *options;
 	r->now = 1;
+	resolver_set_columns(r, SONDE_KIND_ON_CPU, 0, 1);
+	resolver_set_columns(r, SONDE_KIND_OFF_CPU, RESOLVER_NOWHERE, RESOLVER_NOWHERE);
+	resolver_set_columns(r, SONDE_KIND_OFF_MAX, RESOLVER_NOWHERE, RESOLVER_NOWHERE);
 	known_init(&r->user_stacks, MAX_STACKS, KEEP_STACKS, free);
 	known_init(&r->kernel_stacks, MAX_STACKS, KEEP_STACKS, free);
 	err = file_table_init(&r->files, options->proc_root, options->symbol_bytes, &files);
@@ -78,6 +80,12 @@ void resolver_free(struct resolver *r)
 	for (size_t i = 0; i < sizeof(r->forget) / sizeof(r->forget[0]); i++)
 		free(r->forget[i].ids);
 	free(r);
+}
+
+void resolver_set_columns(struct resolver *r, enum sonde_kind kind, int number, int weight)
+{
+	r->columns[kind].number = number;
+	r->columns[kind].weight = weight;
 }
 
 void resolver_begin(struct resolver *r, struct profile *profile)
@@ -188,81 +196,28 @@ void resolver_event(struct resolver *r, const struct event *event)
 	}
 }
 
-static size_t add_label(struct resolver *r, struct profile_label *labels, size_t count,
-			const char *key, const char *text, int64_t number)
+/* Anything else is a sample. */
+static bool is_off_cpu(uint32_t kind)
 {
-	int64_t key_string = profile_string(r->profile, key);
-	int64_t str = text ? profile_string(r->profile, text) : 0;
-
-	if (key_string < 0 || str < 0 || (text && !*text))
-		return count;
-	labels[count] = (struct profile_label){ .key = (uint32_t)key_string,
-						.str = (uint32_t)str, .num = number };
-	return count + 1;
+	return kind == SONDE_KIND_OFF_CPU || kind == SONDE_KIND_OFF_MAX;
 }
 
-/* Names as other profilers of clusters have them. */
-static size_t add_cgroup_labels(struct resolver *r, const struct known_cgroup *cgroup,
-				struct profile_label *labels, size_t n)
-{
-	if (!cgroup)
-		return n;
-	n = add_label(r, labels, n, "cgroup", cgroup->path, 0);
-	if (cgroup->container_id)
-		n = add_label(r, labels, n, "container_id", cgroup->container_id, 0);
-	if (cgroup->pod_uid)
-		n = add_label(r, labels, n, "pod_uid", cgroup->pod_uid, 0);
-	if (cgroup->unit)
-		n = add_label(r, labels, n, "systemd_unit", cgroup->unit, 0);
-	return n;
-}
-
-static size_t add_labels(struct resolver *r, const struct sonde_count_key *key,
-			 const struct known_process *process, const struct known_cgroup *cgroup,
-			 struct profile_label *labels)
-{
-	const char *thread = known_get(&r->tasks.threads, key->thread, r->now);
-	size_t n = 0;
-
-	n = add_label(r, labels, n, "comm", process ? process->comm : "[unknown process]", 0);
-	if (process)
-		n = add_label(r, labels, n, "pid", NULL, process->tgid);
-	if (thread)
-		n = add_label(r, labels, n, "thread", thread, 0);
-	return add_cgroup_labels(r, cgroup, labels, n);
-}
-
-/* Whether the filter leaves the samples of a cgroup out. Unknown ones too: they may be anybody's. */
-static bool is_filtered(struct resolver *r, const struct known_cgroup *cgroup,
+/*
+ * Whether the filter leaves the samples of a cgroup out. Unknown ones too: they may be anybody's.
+ * What is no sample is not among those of the kernel side that are left out.
+ */
+static bool is_filtered(struct resolver *r, const struct known_cgroup *cgroup, uint32_t kind,
 			const struct sonde_count *count, uint64_t *total)
 {
 	if (!cgroup_filter_is_set(&r->tasks.filter) || (cgroup && !cgroup->refused))
 		return false;
+	if (is_off_cpu(kind))
+		return true;
 	if (!cgroup)
 		r->totals.unknown_cgroups += count->samples;
 	*total += count->samples;
 	r->totals.filtered_weight += count->weight;
 	return true;
-}
-
-static void add_sample(struct resolver *r, const struct sample_frames *frames,
-		       const struct sonde_count *count, const struct profile_label *labels,
-		       size_t label_count)
-{
-	int64_t values[2] = {
-		count->samples > INT64_MAX ? INT64_MAX : (int64_t)count->samples,
-		count->weight > INT64_MAX ? INT64_MAX : (int64_t)count->weight,
-	};
-
-	if (profile_add_sample(r->profile, frames->locations, frames->count, values, labels,
-			       label_count)) {
-		r->totals.no_memory += count->samples;
-		return;
-	}
-	r->totals.samples += count->samples;
-	r->totals.weight += count->weight;
-	if (frames->leaf_is_code)
-		r->totals.leaf_frames[frames->leaf_reason] += count->samples;
 }
 
 void resolver_count(struct resolver *r, const struct sonde_count_key *key,
@@ -276,7 +231,7 @@ void resolver_count(struct resolver *r, const struct sonde_count_key *key,
 	struct profile_label labels[MAX_LABELS];
 	size_t label_count;
 
-	if (is_filtered(r, cgroup, count, &r->totals.filtered))
+	if (is_filtered(r, cgroup, key->kind, count, &r->totals.filtered))
 		return;
 	if (key->kernel_stack)
 		kernel = known_get(&r->kernel_stacks, key->kernel_stack, r->now);
@@ -285,7 +240,7 @@ void resolver_count(struct resolver *r, const struct sonde_count_key *key,
 	if (user && waiting_take(r, key, count, user, process))
 		return;
 	if (kernel)
-		frames_add_kernel(r, kernel, &frames);
+		(is_off_cpu(key->kind) ? off_add_kernel : frames_add_kernel)(r, kernel, &frames);
 	if (user)
 		frames_add_user(r, user, key->process, process, &frames);
 	if ((key->kernel_stack && !kernel) || (key->user_stack && !user)) {
@@ -298,8 +253,12 @@ void resolver_count(struct resolver *r, const struct sonde_count_key *key,
 		r->totals.unknown_processes += count->samples;
 	if (!cgroup)
 		r->totals.unknown_cgroups += count->samples;
-	label_count = add_labels(r, key, process, cgroup, labels);
-	add_sample(r, &frames, count, labels, label_count);
+	label_count = labels_of_count(r, key, process, cgroup, labels);
+	if (is_off_cpu(key->kind))
+		label_count = off_labels(r, key->detail, &frames, labels, label_count);
+	samples_add(r, &frames,
+		    is_off_cpu(key->kind) ? (enum sonde_kind)key->kind : SONDE_KIND_ON_CPU, count,
+		    labels, label_count);
 }
 
 void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
@@ -311,11 +270,11 @@ void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
 	size_t n;
 
 	/* Weight of the whole machine is nobody's, so it stays. */
-	if (key->cgroup && is_filtered(r, cgroup, count, &r->totals.filtered_overflow))
+	if (key->cgroup && is_filtered(r, cgroup, key->kind, count, &r->totals.filtered_overflow))
 		return;
 	frames_add_text(r, "[overflow]", &frames);
-	n = add_cgroup_labels(r, cgroup, labels, 0);
-	add_sample(r, &frames, count, labels, n);
+	n = labels_of_cgroup(r, cgroup, labels, 0);
+	samples_add(r, &frames, SONDE_KIND_ON_CPU, count, labels, n);
 }
 
 void resolver_set_reading(struct resolver *r, bool read_files)

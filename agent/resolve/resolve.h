@@ -95,8 +95,15 @@ void resolver_stop_waiting(struct resolver *r);
 /* Throws away the counts that wait. */
 void resolver_discard_waiting(struct resolver *r);
 
-/* Samples go to `profile` from now on. Its types must be samples/count and the weight's. */
+/*
+ * Samples go to `profile` from now on. Of which of its types what a kind counts is: see
+ * resolver_set_columns; else they must be samples/count and the weight's.
+ */
 void resolver_begin(struct resolver *r, struct profile *profile);
+
+/* Where the number and the weight of a kind of counts go in profiles that begin from now on. */
+enum { RESOLVER_NOWHERE = -1 };
+void resolver_set_columns(struct resolver *r, enum sonde_kind kind, int number, int weight);
 
 /* The profile gets its last facts (mapping flags); no more samples go there. Counts that wait go
  * into the next one. */
@@ -109,6 +116,17 @@ void resolver_count(struct resolver *r, const struct sonde_count_key *key,
 /* What had no room for its stack in the kernel: weight of a cgroup. */
 void resolver_overflow(struct resolver *r, const struct sonde_overflow_key *key,
 		       const struct sonde_count *count);
+
+/* Whose time a count without a stack is. */
+struct resolver_owner {
+	const char *comm; /* any bytes, NUL-ended, at most SONDE_COMM_LEN */
+	uint32_t tgid;    /* 0: of several */
+	const char *cgroup; /* clean text, or NULL */
+};
+
+/* Time off the CPU of which no stack is known. */
+void resolver_unstacked(struct resolver *r, const struct resolver_owner *owner,
+			enum sonde_kind kind, uint32_t detail, const struct sonde_count *count);
 
 /* Files seen first from now on are not read (their frames have the reason SYM_NO_BUDGET), or are. */
 void resolver_set_reading(struct resolver *r, bool read_files);

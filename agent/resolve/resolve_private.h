@@ -46,6 +46,9 @@ struct resolver {
 
 	struct profile *profile;
 	uint32_t profile_number;
+	struct {
+		int number, weight;
+	} columns[SONDE_KIND_OFF_MAX + 1]; /* of profiles */
 	struct map frame_locations; /* frame_key -> frame_value, of this profile */
 	struct map unnamed_mappings; /* mapping id -> (): some location has no name */
 
@@ -66,6 +69,33 @@ struct sample_frames {
 	enum sym_reason leaf_reason;
 	uint64_t samples; /* weight for the totals */
 };
+
+enum { MAX_LABELS = 12 };
+
+/* Appends a label; what there is no text for is left out. The new number of labels. */
+size_t labels_add(struct resolver *r, struct profile_label *labels, size_t count, const char *key,
+		  const char *text, int64_t number);
+
+/* Names as other profilers of clusters have them; `cgroup` and `process` may be NULL. */
+size_t labels_of_cgroup(struct resolver *r, const struct known_cgroup *cgroup,
+			struct profile_label *labels, size_t n);
+size_t labels_of_count(struct resolver *r, const struct sonde_count_key *key,
+		       const struct known_process *process, const struct known_cgroup *cgroup,
+		       struct profile_label *labels);
+
+/* Adds a sample of a kind to the profile. */
+void samples_add(struct resolver *r, const struct sample_frames *frames, enum sonde_kind kind,
+		 const struct sonde_count *count, const struct profile_label *labels,
+		 size_t label_count);
+
+/*
+ * off.c: what a thread waited for, and whether it looks like a worker without work; the kernel's stack
+ * without the scheduler's own frames.
+ */
+size_t off_labels(struct resolver *r, uint32_t detail, const struct sample_frames *frames,
+		  struct profile_label *labels, size_t count);
+void off_add_kernel(struct resolver *r, const struct kernel_stack *stack,
+		    struct sample_frames *frames);
 
 void waiting_init(struct resolver *r);
 

@@ -81,7 +81,10 @@ bool waiting_take(struct resolver *r, const struct sonde_count_key *key,
 	if (!waits || map_add(&r->waiting, key, &sum) < 0)
 		return false;
 	sum->samples += count->samples;
-	sum->weight += count->weight;
+	if (key->kind != SONDE_KIND_OFF_MAX)
+		sum->weight += count->weight;
+	else if (sum->weight < count->weight)
+		sum->weight = count->weight;
 	known_get(&r->tasks.cgroups, key->cgroup, r->now);
 	known_get(&r->tasks.threads, key->thread, r->now);
 	return true;
