@@ -19,8 +19,9 @@ const struct command commands[] = {
 			  "some containers or pods, or of a command, until the duration is over, the "
 			  "command ends or Ctrl-C. Without a target it samples the whole machine. "
 			  "Containers and pods are known by the names of their cgroups, so that no "
-			  "runtime is asked; docker ps and kubectl get pod -o yaml show these ids. The "
-			  "exit status is that of the command, if there is one.",
+			  "runtime is asked; docker ps and kubectl get pod -o yaml show these ids. With "
+			  "--off-cpu it takes down where threads wait in place of where they run, with "
+			  "--wall both. The exit status is that of the command, if there is one.",
 		.options = record_rows,
 		.run = record_main,
 	},
@@ -75,6 +76,8 @@ const struct command commands[] = {
 		.name = "sched report",
 		.summary = "show what sonde sched record wrote: where time went, who waited and for what",
 		.usage = "[options] [FILE]",
+		.detail = "With --call-graph or --lock it shows files of sonde record --off-cpu: by which "
+			  "paths threads came to wait, and who asked for which lock.",
 		.options = sched_report_rows,
 		.run = sched_main,
 	},

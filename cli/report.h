@@ -20,6 +20,8 @@ struct report_options {
 	/* NULL or a list with commas; a last * matches any rest. */
 	const char *comm, *dso, *sym, *pid, *cgroup, *unit;
 	const char *container, *pod_uid; /* the same, of what ids begin with */
+	const char *reason;      /* the same, of what was waited for */
+	bool idle;               /* also waits of workers that had nothing to do */
 	bool folded;             /* folded stacks in place of the table */
 	const char *sample_type; /* name; NULL: the file's default, else its last */
 	bool no_header;          /* without the lines about the file */

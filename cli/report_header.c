@@ -76,6 +76,9 @@ static void print_filters(const struct report *r, struct buf *out)
 		print_filter(f->name, report_filter_list(r, f), &active, out);
 	print_filter("dso", r->options->dso, &active, out);
 	print_filter("sym", r->options->sym, &active, out);
+	if (r->hides_idle)
+		buf_printf(out, "%s without waits of idle workers (--idle shows them)",
+			   active++ ? "," : "# Filters:");
 	if (!active)
 		return;
 	buf_printf(out, "\n# Total after filters: ");

@@ -20,6 +20,8 @@ static const struct report_key KEYS[] = {
 	{ .name = "container", .heading = "Container", .label = "container_id" },
 	{ .name = "pod", .heading = "Pod", .label = "pod_uid" },
 	{ .name = "unit", .heading = "Unit", .label = "systemd_unit" },
+	{ .name = "state", .heading = "State", .label = "state" },
+	{ .name = "reason", .heading = "Reason", .label = "reason" },
 	{ .name = "kind", .heading = "Kind", FRAME(kind) },
 	{ .name = "file", .alias = "srcfile", .heading = "Source File", FRAME(file),
 	  .needs_source = true },
@@ -39,10 +41,12 @@ const struct report_filter report_filters[] = {
 	{ "container", "container_id", OPTION(container), true },
 	{ "pod", "pod_uid", OPTION(pod_uid), true },
 	{ "unit", "systemd_unit", OPTION(unit), false },
+	{ "reason", "reason", OPTION(reason), false },
 	{ 0 },
 };
 
-_Static_assert((int)(sizeof(report_filters) / sizeof(report_filters[0])) - 1 <=
+/* One more is for idle waits. */
+_Static_assert((int)(sizeof(report_filters) / sizeof(report_filters[0])) <=
 		       (int)REPORT_MAX_FILTERS,
 	       "a filter has a label");
 
@@ -169,6 +173,18 @@ static int add_keys(struct report *r, struct buf *reason)
 	}
 }
 
+/* Only what has no such label is shown. */
+static void hide_idle(struct report *r)
+{
+	uint32_t label = find_string(r->p, "idle");
+
+	if (r->options->idle || !any_label(r->p, label))
+		return;
+	r->labels[r->label_count++] =
+		(struct report_label){ .key = label, .cell = -1, .filter = "-" };
+	r->hides_idle = true;
+}
+
 int report_keys_parse(struct report *r, struct buf *reason)
 {
 	int err = add_keys(r, reason);
@@ -177,5 +193,6 @@ int report_keys_parse(struct report *r, struct buf *reason)
 		return err;
 	for (const struct report_filter *filter = report_filters; filter->name; filter++)
 		add_filter(r, filter);
+	hide_idle(r);
 	return 0;
 }

@@ -10,7 +10,8 @@
 
 const struct option_row report_rows[] = {
 	{ "sort", 's', OPTION_TEXT, "KEYS", "comm,dso,sym", 0, 0, FIELD(sort),
-	  "columns to group by: comm, thread, pid, dso, sym, container, pod, unit, cgroup, ..." },
+	  "columns to group by: comm, thread, pid, dso, sym, container, pod, unit, cgroup, state, "
+	  "reason, ..." },
 	{ "children", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(children),
 	  "also count what a function called" },
 	{ "call-graph", 'g', OPTION_TEXT, "ORDER", NULL, 0, 0, FIELD(call_graph),
@@ -28,6 +29,10 @@ const struct option_row report_rows[] = {
 	  "only these containers; the first digits of an id will do" },
 	{ "pod-uid", 0, OPTION_TEXT, "UIDS", NULL, 0, 0, FIELD(pod_uid), "only these pods" },
 	{ "unit", 0, OPTION_TEXT, "NAMES", NULL, 0, 0, FIELD(unit), "only these systemd units" },
+	{ "reason", 0, OPTION_TEXT, "REASONS", NULL, 0, 0, FIELD(reason),
+	  "off-CPU: only waits for these (lock, disk, poll, ...)" },
+	{ "idle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(idle),
+	  "off-CPU: also long waits of workers that had nothing to do" },
 	{ "since", 0, OPTION_TEXT, "TIME", NULL, 0, 0, FIELD(since),
 	  "of a store: from this time on; 1h (ago), 03:12, '2026-11-29 03:12', in UTC" },
 	{ "until", 0, OPTION_TEXT, "TIME", NULL, 0, 0, FIELD(until), "of a store: to this time" },

@@ -20,7 +20,7 @@
 #include "cli/report.h"
 #include "proto/profile.h"
 
-enum { REPORT_MAX_KEYS = 16, REPORT_MAX_FILTERS = 6, REPORT_NO_TYPE = -1 };
+enum { REPORT_MAX_KEYS = 16, REPORT_MAX_FILTERS = 8, REPORT_NO_TYPE = -1 };
 
 /* One function of a stack; all fields are numbers in report.texts. */
 struct report_frame {
@@ -90,6 +90,7 @@ struct report {
 	size_t key_count;
 	struct report_label labels[REPORT_MAX_KEYS + REPORT_MAX_FILTERS];
 	size_t label_count;
+	bool hides_idle; /* there are such waits */
 
 	struct report_set groups, classes;
 	struct map group_of_labels; /* raw labels -> group */

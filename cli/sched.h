@@ -32,6 +32,9 @@ struct sched_options {
 	bool quiet;
 	char **command;
 	const char *path; /* of report */
+	const char *call_graph; /* report: blocking paths, "caller" or "callee"; NULL: none */
+	bool lock;              /* report: waits for locks by who asked for them */
+	bool idle;              /* in these two also waits of idle workers */
 };
 
 /* What one line of the table is about. Numbers of strings of the profile; 0: all of them. */
@@ -88,6 +91,9 @@ uint64_t sched_involuntary(const struct sched_group *g);
  * longest. 0 if it is empty.
  */
 uint64_t sched_quantile(const uint64_t *buckets, double q, uint64_t max_ns);
+
+/* The views of files that have stacks (sched_paths.c); exit status. */
+int sched_paths(const struct sched_options *options);
 
 /* Records; exit status. */
 int sched_record(const struct sched_options *options);

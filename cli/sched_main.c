@@ -50,6 +50,13 @@ const struct option_row sched_record_rows[] = {
 };
 
 const struct option_row sched_report_rows[] = {
+	{ "call-graph", 'g', OPTION_TEXT, "ORDER", NULL, 0, 0, FIELD(call_graph),
+	  "of a file by sonde record --off-cpu or --wall: by which paths threads came to wait; caller "
+	  "(from the outside in) or callee" },
+	{ "lock", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(lock),
+	  "of such a file: waits for locks, by who asked for them" },
+	{ "idle", 0, OPTION_FLAG, NULL, NULL, 0, 0, FIELD(idle),
+	  "with these also long waits of workers that had nothing to do" },
 	VIEW_ROWS,
 	{ 0 },
 };
@@ -135,7 +142,12 @@ static int report_command(int argc, char **argv)
 	}
 	if (sched_view_check(&options.view, reason, sizeof(reason)))
 		return mistake("sched report", reason);
-	return report(&options);
+	if (options.call_graph && options.lock)
+		return mistake("sched report", "choose one: --call-graph or --lock");
+	if (options.call_graph && strcmp(options.call_graph, "caller") &&
+	    strcmp(options.call_graph, "callee"))
+		return mistake("sched report", "--call-graph: caller or callee");
+	return options.call_graph || options.lock ? sched_paths(&options) : report(&options);
 }
 
 int sched_main(int argc, char **argv)

@@ -36,6 +36,8 @@ def tools(folder):
     """name: (command, seconds until it traces)"""
     return {
         "sonde": ([SONDE, "sched", "record", "-q", "-o", f"{folder}/s.pb.gz"], 1),
+        "sonde-off-cpu": ([SONDE, "record", "--off-cpu", "-a", "-q", "-o", f"{folder}/o.pb.gz"], 2),
+        "sonde-wall": ([SONDE, "record", "--wall", "-a", "-q", "-o", f"{folder}/w.pb.gz"], 2),
         "runqlat-bpfcc": (["runqlat-bpfcc", "999", "1"], 6),
         "offcputime-bpfcc": (["offcputime-bpfcc", "999"], 6),
         "bpftrace-runqlat": (["bpftrace", "-e", RUNQLAT], 3),
@@ -75,14 +77,14 @@ def ratios(todo):
     return result
 
 
-def bpf_ns(command):
+def bpf_ns(command, warm_up):
     """Mean run time of each of sonde's programs over one benchmark."""
     with open(STATS) as f:
         before = f.read()
     with open(STATS, "w") as f:
         f.write("1")
     try:
-        tracer = Tracer(command, 1)
+        tracer = Tracer(command, warm_up)
         pipe()
         text = subprocess.run(["bpftool", "prog", "show"], stdout=subprocess.PIPE, text=True).stdout
         tracer.stop()
@@ -90,7 +92,7 @@ def bpf_ns(command):
         with open(STATS, "w") as f:
             f.write(before)
     return [(m[1], int(m[2]) / int(m[3])) for m in
-            re.finditer(r"name (sonde_sched_(?:switch|wakeup)) .*run_time_ns (\d+) run_cnt (\d+)", text)]
+            re.finditer(r"name (sonde_(?:sched|off)_(?:switch|wakeup)) .*run_time_ns (\d+) run_cnt (\d+)", text)]
 
 
 def work():
@@ -105,13 +107,13 @@ def switches():
         return int(re.search(r"^ctxt (\d+)", f.read(), re.M).group(1))
 
 
-def beside(command):
+def beside(command, warm_up):
     pace = subprocess.Popen(["taskset", "-c", "1", "chrt", "-f", "1", SCHEDMIX, "pace", "100000", "100"], stdout=subprocess.DEVNULL)
     found, rates = [], []
     try:
         for _ in range(2 * PAIRS):
             base = work()
-            tracer = Tracer(command, 1)
+            tracer = Tracer(command, warm_up)
             before, began = switches(), time.monotonic()
             found.append(work() / base)
             rates.append((switches() - before) / (time.monotonic() - began))
@@ -138,9 +140,11 @@ def main():
             all_ = sorted(r for r, _ in pairs)
             print(f"{name:18} CPU x {statistics.median(all_):.2f} [{all_[0]:.2f} .. {all_[-1]:.2f}], "
                   f"{len(pairs)} pairs, untraced {statistics.median(b for _, b in pairs):.2f} s")
-        for program, ns in bpf_ns(known["sonde"][0]):
-            print(f"{program:18} {ns:.0f} ns a run")
-        beside(known["sonde"][0])
+        for name in ("sonde", "sonde-off-cpu"):
+            if name in todo:
+                for program, ns in bpf_ns(*known[name]):
+                    print(f"{program:18} {ns:.0f} ns a run")
+                beside(*known[name])
 
 
 main()

@@ -7,7 +7,7 @@ WL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -Wall -Wext
 WL_CC = $(CC) $(WL_CFLAGS)
 
 WL_PLAIN := split storm storm_child busy2of10 churn pidreuse threadnames leaderexit memfdexec \
-	dlswap dlrun jit jitdump faults maprun crowd schedmix
+	dlswap dlrun jit jitdump faults maprun crowd schedmix waits
 WL_LAYOUTS := lay_bfd lay_bfd_64k lay_prelinked lay_second lay_nosections lay_lld lay_lld_16k \
 	lay_lld_64k lay_lld_2m pick_lib
 WL_ALL := $(WL_PLAIN) split-static split_stripped split_nopie split_static_pie split_lld_base \

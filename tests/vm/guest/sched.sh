@@ -77,6 +77,15 @@ sched_hotplug() {
 		near "$(sched_count read_errors)" 0 0 && near "$(sched_count stale)" 0 0
 }
 
+# Off the CPU by stack: the shell waits for its children, which sleep; the last may be itself.
+off_stacks() {
+	sonde record --off-cpu -a -d 1 -o warm.folded || return 1
+	sonde record --off-cpu -o off.folded sh -c 'sleep 1; sleep 1; sleep 1' || return 1
+	cat off.folded
+	at_least "$(samples '^sleep;.*nanosleep' off.folded)" 1800000000 || return 1
+	at_least "$(samples '^sh;.*do_wait' off.folded)" 1800000000
+}
+
 # In the agent, under its filter of system calls: wall-clock profiles, and nothing to say.
 sched_agent() {
 	start sleep 100
@@ -99,3 +108,4 @@ check 'scheduler: throttled by a quota' sched_quota
 check 'scheduler: stopped' sched_stopped
 check 'scheduler: a CPU goes and comes' sched_hotplug
 check 'scheduler: in the agent' sched_agent
+check 'off the CPU by stack' off_stacks
