@@ -56,14 +56,18 @@ static __always_inline void raise_to(__u64 *max, __u64 ns)
 		*max = ns;
 }
 
-static __always_inline bool stratum_add(void *map, const struct sonde_stratum_key *key, __u64 ns,
+/* Of cpu->key: its stratum. */
+static __always_inline bool stratum_add(void *map, struct sonde_off_cpu *cpu, __u64 ns,
 					__u64 inside)
 {
-	struct sonde_stratum one = { 1, inside, ns };
+	const struct sonde_stratum_key *key = &cpu->key.stratum;
 	struct sonde_stratum *have = bpf_map_lookup_elem(map, key);
 
 	if (!have) {
-		if (!bpf_map_update_elem(map, key, &one, BPF_NOEXIST))
+		cpu->stratum.count = 1;
+		cpu->stratum.ns = inside;
+		cpu->stratum.max_ns = ns;
+		if (!bpf_map_update_elem(map, key, &cpu->stratum, BPF_NOEXIST))
 			return true;
 		have = bpf_map_lookup_elem(map, key); /* another CPU was first? */
 		if (!have)
@@ -75,14 +79,19 @@ static __always_inline bool stratum_add(void *map, const struct sonde_stratum_ke
 	return true;
 }
 
-static __always_inline bool off_count_add(void *map, const struct sonde_off_key *key, __u64 weight,
+/* Of cpu->key. */
+static __always_inline bool off_count_add(void *map, struct sonde_off_cpu *cpu, __u64 weight,
 					  __u64 ns, __u64 inside)
 {
-	struct sonde_off_count one = { 1, weight, inside * weight, ns };
+	const struct sonde_off_key *key = &cpu->key;
 	struct sonde_off_count *have = bpf_map_lookup_elem(map, key);
 
 	if (!have) {
-		if (!bpf_map_update_elem(map, key, &one, BPF_NOEXIST))
+		cpu->count.captures = 1;
+		cpu->count.count = weight;
+		cpu->count.ns = inside * weight;
+		cpu->count.max_ns = ns;
+		if (!bpf_map_update_elem(map, key, &cpu->count, BPF_NOEXIST))
 			return true;
 		have = bpf_map_lookup_elem(map, key);
 		if (!have)
@@ -123,7 +132,7 @@ static __always_inline __u64 off_length(struct sonde_off_thread *o, __u64 ns)
 static __always_inline void interval_closed(struct sonde_off_thread *o, struct sonde_off_cpu *cpu,
 					    __u32 state, __u64 ns, __u64 now)
 {
-	struct sonde_off_key key = {};
+	struct sonde_off_key *key = &cpu->key;
 	__u32 half = off_epoch & 1;
 	__u64 inside;
 	bool kept;
@@ -134,31 +143,25 @@ static __always_inline void interval_closed(struct sonde_off_thread *o, struct s
 	/* So short when the window began that it was left out until then. */
 	if (ns - inside < off_settings.min_ns)
 		inside = ns;
-	key.stratum.row = sonde_off_row(&o->t);
-	key.stratum.state = state;
-	key.stratum.bucket = sched_bucket(off_length(o, ns));
-	kept = half ? stratum_add(&strata_1, &key.stratum, ns, inside)
-		    : stratum_add(&strata_0, &key.stratum, ns, inside);
+	key->stratum.row = sonde_off_row(&o->t);
+	key->stratum.state = state;
+	key->stratum.bucket = sched_bucket(off_length(o, ns));
+	kept = half ? stratum_add(&strata_1, cpu, ns, inside)
+		    : stratum_add(&strata_0, cpu, ns, inside);
 	if (!kept)
 		cpu->counters[SONDE_OFF_COUNT_STRATA_FULL]++;
 	if (!o->weight || !kept)
 		return;
-	key.process = o->process;
-	key.cgroup = o->cgroup;
-	key.thread = o->name;
-	key.user_stack = o->user_stack;
-	key.kernel_stack = o->kernel_stack;
-	kept = half ? off_count_add(&off_counts_1, &key, o->weight, ns, inside)
-		    : off_count_add(&off_counts_0, &key, o->weight, ns, inside);
+	key->process = o->process;
+	key->cgroup = o->cgroup;
+	key->thread = o->name;
+	key->user_stack = o->user_stack;
+	key->kernel_stack = o->kernel_stack;
+	kept = half ? off_count_add(&off_counts_1, cpu, o->weight, ns, inside)
+		    : off_count_add(&off_counts_0, cpu, o->weight, ns, inside);
 	if (!kept)
 		cpu->counters[SONDE_OFF_COUNT_COUNTS_FULL]++;
 }
-
-/* What the accounts of a thread said before something happened to it. */
-struct off_before {
-	__u32 state;
-	__u64 ns, throttled, preempted;
-};
 
 static __always_inline void off_keep(struct sonde_off_thread *o, __u32 number)
 {
@@ -191,7 +194,7 @@ static __always_inline __u64 ns_in(const struct sonde_sched_thread *t, __u32 sta
 	return t->ns[state & SONDE_SCHED_STATE_MASK];
 }
 
-static __always_inline void off_look(struct off_before *before, const struct sonde_sched_thread *t)
+static __always_inline void off_look(struct sonde_off_before *before, const struct sonde_sched_thread *t)
 {
 	before->state = t->state & SONDE_SCHED_STATE_MASK;
 	before->ns = ns_in(t, before->state);
@@ -204,7 +207,7 @@ static __always_inline void off_look(struct off_before *before, const struct son
  * state machine does.
  */
 static __always_inline void off_settle(struct sonde_off_thread *o, struct sonde_off_cpu *cpu,
-				       const struct off_before *before, __u64 now)
+				       const struct sonde_off_before *before, __u64 now)
 {
 	const struct sonde_sched_thread *t = &o->t;
 	__u32 state = before->state;

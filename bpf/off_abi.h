@@ -121,13 +121,25 @@ enum sonde_off_counter {
 	SONDE_OFF_COUNTER_COUNT
 };
 
-/* Per CPU. */
+/* What the accounts of a thread said before something happened to it. */
+struct sonde_off_before {
+	__u64 ns, throttled, preempted;
+	__u32 state;
+	__u32 pad;
+};
+
+/* Per CPU; with memory of the programs, whose stacks are small. */
 struct sonde_off_cpu {
 	__u64 counters[SONDE_OFF_COUNTER_COUNT];
 	__u32 window;
 	__u32 captures;
 	__u32 shift;
 	__u32 pad;
+	struct sonde_off_key key;
+	struct sonde_stratum stratum;
+	struct sonde_off_count count;
+	struct sonde_off_before before;
+	__u64 regs[4]; /* those that tell where user space was left */
 };
 
 /* Fixed before loading. */

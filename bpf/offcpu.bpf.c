@@ -23,6 +23,8 @@ struct unwind_pages_map unwind_pages SEC(".maps");
 struct unwind_rows_map unwind_rows SEC(".maps");
 struct unwind_rules_map unwind_rules SEC(".maps");
 struct rule_memos_map rule_memos SEC(".maps");
+_Static_assert(sizeof(struct saved_place) <= sizeof(((struct sonde_off_cpu *)0)->regs), "room");
+
 struct strata_map strata_0 SEC(".maps");
 struct strata_map strata_1 SEC(".maps");
 struct off_counts_map off_counts_0 SEC(".maps");
@@ -40,13 +42,14 @@ static __always_inline bool off_is_target(const struct sonde_off_thread *o)
 }
 
 /* Why, and where in user space the thread called: what is known without a walk. Never 0. */
-static __always_inline __u32 off_site(struct task_struct *task, __u32 state)
+static __always_inline __u32 off_site(struct task_struct *task, __u32 state,
+				      struct sonde_off_cpu *cpu)
 {
 	struct entry_place place = {};
 	__u64 h;
 
 	if (!(task->flags & (PF_KTHREAD | PF_IO_WORKER)))
-		entry_place_read(&place, task);
+		entry_place_read(&place, task, (struct saved_place *)cpu->regs);
 	h = sonde_off_hash(sonde_off_hash(state, place.ip), place.sp);
 	return (__u32)h | 1;
 }
@@ -100,7 +103,7 @@ static __always_inline bool off_leaves(void *ctx, struct task_struct *task,
 	cpu->counters[SONDE_OFF_COUNT_DEPARTURES]++;
 	if (!(off_settings.states >> (state & 31) & 1))
 		return false;
-	site = is_blocked(state) ? off_site(task, state) : 0;
+	site = is_blocked(state) ? off_site(task, state, cpu) : 0;
 	o->weight = off_choose(o, cpu, site, now >> SONDE_OFF_WINDOW_SHIFT,
 			       bpf_get_prandom_u32());
 	if (!o->weight)
@@ -118,7 +121,7 @@ static __always_inline __u64 off_switch_out(void *ctx, struct task_struct *prev,
 					    struct sonde_off_cpu *off)
 {
 	struct sonde_off_thread *o = (void *)thread_find(prev);
-	struct off_before before;
+	struct sonde_off_before *before = &off->before;
 	__u32 state, weight;
 	__u64 took = 0;
 
@@ -135,14 +138,14 @@ static __always_inline __u64 off_switch_out(void *ctx, struct task_struct *prev,
 		now = bpf_ktime_get_ns();
 		took = now - took;
 	}
-	off_look(&before, &o->t);
+	off_look(before, &o->t);
 	if (!switch_out(&o->t, prev, state, told, now, cpu))
 		return now;
 	/* It was thought to be off the CPU: what it did not run of that time, it was; not in this place. */
-	if (before.state != SONDE_SCHED_RUNNING && off_is_target(o)) {
+	if (before->state != SONDE_SCHED_RUNNING && off_is_target(o)) {
 		weight = o->weight;
 		o->weight = 0;
-		off_settle(o, off, &before, now);
+		off_settle(o, off, before, now);
 		o->weight = weight;
 	}
 	o->took_ns = took;
@@ -153,7 +156,7 @@ static __always_inline void off_switch_in(struct task_struct *next, __u64 now,
 					  struct sonde_sched_cpu *cpu, struct sonde_off_cpu *off)
 {
 	struct sonde_off_thread *o = (void *)thread_find(next);
-	struct off_before before;
+	struct sonde_off_before *before = &off->before;
 
 	if (!o) {
 		cpu->untracked_at = now;
@@ -162,10 +165,10 @@ static __always_inline void off_switch_in(struct task_struct *next, __u64 now,
 	off_touch(o);
 	/* What it waited as another row has no stratum there. */
 	segment_cut(&o->t, next, (__u64)next->cgroups, now, cpu);
-	off_look(&before, &o->t);
+	off_look(before, &o->t);
 	switch_in(&o->t, next, now, cpu);
 	if (off_is_target(o))
-		off_settle(o, off, &before, now);
+		off_settle(o, off, before, now);
 	o->weight = 0;
 }
 
@@ -195,7 +198,6 @@ int BPF_PROG(sonde_off_wakeup, struct task_struct *task)
 	struct sonde_off_thread *o = (void *)thread_find(task);
 	struct sonde_sched_cpu *cpu;
 	struct sonde_off_cpu *off;
-	struct off_before before;
 	__u64 now;
 
 	if (!o || !is_blocked(o->t.state))
@@ -206,10 +208,10 @@ int BPF_PROG(sonde_off_wakeup, struct task_struct *task)
 	if (!cpu || !off)
 		return 0;
 	off_touch(o);
-	off_look(&before, &o->t);
+	off_look(&off->before, &o->t);
 	if (thread_wakes(&o->t, now, cpu)) {
 		if (off_is_target(o))
-			off_settle(o, off, &before, now);
+			off_settle(o, off, &off->before, now);
 		throttle_begin(&o->t, task);
 	}
 	run_ends(cpu, now);

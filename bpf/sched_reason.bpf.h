@@ -49,9 +49,14 @@ struct entry_place {
 #define REGS_SIZE sizeof(struct arch_regs)
 
 struct saved_regs {
-	unsigned long di, orig_ax, ip, cs, flags, sp; /* neighbours in struct pt_regs */
+	unsigned long di, orig_ax, ip; /* neighbours in struct pt_regs */
 };
 #define SAVED_REGS_OFFSET __builtin_offsetof(struct arch_regs, di)
+
+struct saved_place {
+	unsigned long ip, cs, flags, sp;
+};
+#define SAVED_PLACE_OFFSET __builtin_offsetof(struct arch_regs, ip)
 
 static __always_inline void entry_regs_from(struct entry_regs *to, const struct saved_regs *from)
 {
@@ -60,7 +65,8 @@ static __always_inline void entry_regs_from(struct entry_regs *to, const struct 
 	to->none = from->ip == 0;
 }
 
-static __always_inline void entry_place_from(struct entry_place *to, const struct saved_regs *from)
+static __always_inline void entry_place_from(struct entry_place *to,
+					     const struct saved_place *from)
 {
 	to->ip = from->ip;
 	to->sp = from->sp;
@@ -71,11 +77,16 @@ static __always_inline void entry_place_from(struct entry_place *to, const struc
 #define REGS_SIZE 336
 
 struct saved_regs {
-	unsigned long sp, pc, pstate, orig_x0;
+	unsigned long pc, pstate, orig_x0;
 	__s32 syscallno;
 	__u32 unused;
 };
-#define SAVED_REGS_OFFSET __builtin_offsetof(struct arch_regs, sp)
+#define SAVED_REGS_OFFSET __builtin_offsetof(struct arch_regs, pc)
+
+struct saved_place {
+	unsigned long sp, pc;
+};
+#define SAVED_PLACE_OFFSET __builtin_offsetof(struct arch_regs, sp)
 
 static __always_inline void entry_regs_from(struct entry_regs *to, const struct saved_regs *from)
 {
@@ -84,7 +95,8 @@ static __always_inline void entry_regs_from(struct entry_regs *to, const struct 
 	to->none = from->pc == 0;
 }
 
-static __always_inline void entry_place_from(struct entry_place *to, const struct saved_regs *from)
+static __always_inline void entry_place_from(struct entry_place *to,
+					     const struct saved_place *from)
 {
 	to->ip = from->pc;
 	to->sp = from->sp;
@@ -113,17 +125,17 @@ static __always_inline void entry_regs_read(struct entry_regs *to, struct task_s
 	entry_regs_from(to, &saved);
 }
 
-static __always_inline void entry_place_read(struct entry_place *to, struct task_struct *task)
+/* `room` is used where the registers have to be copied. */
+static __always_inline void entry_place_read(struct entry_place *to, struct task_struct *task,
+					     struct saved_place *room)
 {
-	struct saved_regs saved = {};
-
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
-		entry_place_from(to, (void *)bpf_task_pt_regs(task) + SAVED_REGS_OFFSET);
+		entry_place_from(to, (void *)bpf_task_pt_regs(task) + SAVED_PLACE_OFFSET);
 		return;
 	}
-	bpf_probe_read_kernel(&saved, sizeof(saved), task->stack + KERNEL_STACK_BYTES - REGS_SIZE +
-							     SAVED_REGS_OFFSET);
-	entry_place_from(to, &saved);
+	bpf_probe_read_kernel(room, sizeof(*room), task->stack + KERNEL_STACK_BYTES - REGS_SIZE +
+							   SAVED_PLACE_OFFSET);
+	entry_place_from(to, room);
 }
 
 /* Pipe, socket, or anything else. */

@@ -261,7 +261,7 @@ static void first_change_in_a_window_keeps_what_was(void **state)
 static void strata_are_what_the_accounts_are(void **state)
 {
 	struct sonde_sched_cpu sched = {};
-	struct off_before before;
+	struct sonde_off_before before;
 	__u64 sums[SONDE_SCHED_STATE_COUNT] = {};
 
 	thread_is(10);
