@@ -253,6 +253,8 @@ static int open_parts(struct agent_off *off, char *reason, size_t size)
 	struct sched_machine machine;
 	int err = strata_new(MAX_STRATA, MAX_STACKS, &off->strata);
 
+	/* What the first two may fail for; the third says more. */
+	snprintf(reason, size, "out of memory");
 	if (!err)
 		err = sched_books_new(&books, &off->books);
 	if (!err)
@@ -260,6 +262,8 @@ static int open_parts(struct agent_off *off, char *reason, size_t size)
 	/* The first snapshot is where the books begin. */
 	if (!err)
 		err = sched_collect_snapshot(off->sched, &machine);
+	if (err && off->sched)
+		snprintf(reason, size, "the scheduler accounting cannot be read: %s", strerror(-err));
 	if (!err) {
 		sched_books_snapshot(off->books, &machine);
 		sched_books_clear(off->books);
@@ -273,8 +277,10 @@ int agent_off_open(const struct agent_off_options *options, struct collect *coll
 	struct agent_off *off = calloc(1, sizeof(*off));
 	int err;
 
-	if (!off)
+	if (!off) {
+		snprintf(reason, reason_size, "out of memory");
 		return -ENOMEM;
+	}
 	off->options = *options;
 	off->collect = collect;
 	map_init(&off->processes, sizeof(uint64_t), sizeof(struct process_key), MAX_PROCESSES);

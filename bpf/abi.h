@@ -311,7 +311,9 @@ enum sonde_file_state {
 /* ---- maps ---- */
 
 enum sonde_kind {
-	SONDE_KIND_ON_CPU = 1, SONDE_KIND_OFF_CPU, SONDE_KIND_OFF_MAX, /* the last two: off_abi.h */
+	SONDE_KIND_ON_CPU = 1,
+	SONDE_KIND_OFF_CPU, /* this one and the next: off_abi.h */
+	SONDE_KIND_OFF_MAX,
 };
 
 /* `counts`: one for each distinct stack of a process, cgroup and thread name. */
